@@ -85,9 +85,14 @@ ACTIVATION = Words("ACTIVATION", "int64", """
     call_mask               lanes of the call in flight
     todo_mask               lanes of an indirect call whose function has not run yet
     exited                  lanes that ended their thread in this function
+    turn                    lane after the last one that took a turn in a loop that waits
+    parted                  1 once lanes took turns: lanes that act together have to meet first
 """)  # fmt: skip
 ACTIVATION_HEADER_BYTES = 128
 STACK_ENTRY_BYTES = 16
+
+PASSES = 256  # of the head of a loop in which lanes may wait, after which other lanes take a turn
+PASSES_AGAIN = 16  # once lanes have waited there
 
 VIEW = Words("VIEW", "int64", f"""
     frame                   pointer to the frame of the program's trace call
@@ -228,6 +233,8 @@ STOP = Words("STOP", "int64", """
     outside_surface         an access outside a surface that traps
     arrive                  the warp has arrived at a barrier and goes on
     yields                  the warp lets the others run
+    turn                    lanes wait in a loop for others, which take a turn
+    join                    lanes wait for others with which they act together
     bad_barrier             a barrier without a number
     endless                 a warp that visits blocks without an end
     warp_done               the warp has ended

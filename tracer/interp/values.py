@@ -50,13 +50,15 @@ def lanes_of(mask: int) -> np.ndarray:
 @dataclass
 class Activation:
     """A function's activation: bits of registers (uint16, uint32 or uint64[32], bool[32] for predicates), parameters as
-    uint8[32, bytes], and the reconvergence stack of (block, reconvergence block, mask)."""
+    uint8[32, bytes], and the reconvergence stack of (block, reconvergence block, mask, whether its
+    lanes wait to act together)."""
 
     linked: LinkedFunction
     start: int
     registers: dict[str, np.ndarray] = field(default_factory=dict)
     variables: dict[str, np.ndarray] = field(default_factory=dict)
-    stack: list[tuple[int, int, int]] = field(default_factory=list)
+    stack: list[tuple[int, int, int, int]] = field(default_factory=list)
+    passes: dict[int, int] = field(default_factory=dict)  # of the loops in which lanes may wait
     resume: tuple[Instruction, int] | None = None  # the call to finish, and its block
     outgoing: list[np.ndarray] = field(default_factory=list)  # arguments of the call in flight, uint8[32, bytes] each
     returned: list[np.ndarray] = field(default_factory=list)  # results of the function that returned last, likewise

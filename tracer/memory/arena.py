@@ -1,7 +1,7 @@
 """Device memory: one flat arena of host memory, addressed as the programs see it."""
 
 import mmap
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,8 +25,9 @@ Allocation = tuple[int, int, str]
 class DeviceMemory:
     """The memory of the simulated device.
 
-    Addresses start at ``FIRST_ADDRESS`` and only grow. The host range behind them is reserved once and its pages are
-    taken, zeroed, when first touched, so that views stay valid for the life of the object.
+    Addresses start at ``FIRST_ADDRESS`` and grow; only what a launch takes for itself is given back. The host range
+    behind them is reserved once and its pages are taken, zeroed, when first touched, so that views stay valid for the
+    life of the object.
     """
 
     def __init__(self, guard_bytes: int = GUARD_BYTES, memcheck: bool = True) -> None:
@@ -41,6 +42,8 @@ class DeviceMemory:
         self.allocations: list[Allocation] = []  # first address, bytes and name, in the order of addresses
         self._table = np.zeros((64, 2), np.int64)  # the same for compiled code: first address, end
         self._rows = 0
+        self.holes: list[Allocation] = []  # given back, with allocations behind them
+        self._lent: dict[int, tuple[Allocation, int, int]] = {}  # by address; where memory ended before, and its gap
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
@@ -74,14 +77,24 @@ class DeviceMemory:
         return FIRST_ADDRESS + start
 
     def _note(self, allocation: Allocation) -> None:
-        self.allocations.append(allocation)
         address, size, _ = allocation
+        if self.allocations and self.allocations[-1] > allocation:
+            insort(self.allocations, allocation)
+            self._tabulate()
+            return
+        self.allocations.append(allocation)
         if not size:
             return
         if self._rows == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
         self._table[self._rows] = address, address + size
         self._rows += 1
+
+    def _tabulate(self) -> None:
+        held = [(address, address + size) for address, size, _ in self.allocations if size]
+        self._rows = len(held)
+        self._table = np.zeros((max(64, 2 * self._rows), 2), np.int64)
+        self._table[: self._rows] = np.array(held, np.int64).reshape(-1, 2)
 
     def table(self) -> np.ndarray:
         """int64[allocations with bytes, 2]: first address and end, in the order of addresses."""
@@ -111,6 +124,38 @@ class DeviceMemory:
         if before <= after:
             return f"end {before + size:,} bytes past the end of {place}"
         return f"begin {after:,} bytes before {place}"
+
+    def lend(self, size: int, name: str) -> int:
+        """Take zero bytes until ``give_back``, from a hole that is large enough if there is one: their address."""
+        before = self.used_bytes, self._gap
+        fitting = next((hole for hole in self.holes if 0 < size <= hole[1]), None)
+        if fitting is None:
+            address = self.allocate(size, name=name, gap=0)
+            self._lent[address] = ((address, size, name), *before)
+            return address
+        self.holes.remove(fitting)
+        self._note(fitting)
+        self._lent[fitting[0]] = (fitting, *before)
+        return fitting[0]
+
+    def give_back(self, address: int) -> None:
+        """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
+        held, used_before, gap_before = self._lent.pop(address)
+        self.allocations.remove(held)
+        self._tabulate()
+        start = address - FIRST_ADDRESS
+        end = start + held[1]
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < last:
+            self._map.madvise(mmap.MADV_DONTNEED, GUARD_BYTES + first, last - first)
+            self._bytes[start:first] = 0
+            self._bytes[last:end] = 0
+        else:
+            self._bytes[start:end] = 0
+        if end == self.used_bytes:
+            self.used_bytes, self._gap = used_before, gap_before
+        else:
+            self.holes.append(held)
 
     def mark(self) -> dict[str, Any]:
         """Places of everything, for ``go_back``: JSON facts."""
@@ -145,13 +190,15 @@ class DeviceMemory:
                 block[:] = 0
 
     def _places(self) -> dict[str, Any]:
-        return {"used_bytes": self.used_bytes, "gap": self._gap, "allocations": list(self.allocations)}
+        return {"used_bytes": self.used_bytes, "gap": self._gap, "allocations": list(self.allocations),
+                "holes": list(self.holes)}  # fmt: skip
 
     def _lie(self, places: dict[str, Any]) -> None:
         self.used_bytes, self._gap, self._rows = places["used_bytes"], places["gap"], 0
         self.allocations.clear()
         for address, size, name in places["allocations"]:
             self._note((address, size, name))
+        self.holes[:] = [(address, size, name) for address, size, name in places["holes"]]
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Memory in use, block after block."""
