@@ -28,7 +28,7 @@ from rayplay.tracer.record.recorder import Counts, Recorder, Sink
 from rayplay.tracer.record.visits import AnySink, VisitRecorder, make_recorder, records_of
 from rayplay.tracer.warp.arrays import LaunchState, make_state
 from rayplay.tracer.warp.cta import run_ctas
-from rayplay.tracer.warp.failures import failure, place_of
+from rayplay.tracer.warp.failures import failure, note_outside, place_of
 from rayplay.tracer.warp.services import external_arguments, serve, write_external_results
 from rayplay.tracer.warp.shape import Shape, compute_shape, entry_of, image_shape
 
@@ -131,6 +131,7 @@ class Running:
         finally:
             self.state.memory.give_back(int(machine[MACHINE.local_base]))
         self.recorder.drain(machine, ALL_WARPS)
+        note_outside(self.state)
         give_back(self.buffers)
         return self.recorder.counts
 
@@ -159,6 +160,7 @@ class Running:
             raise failure(state, code)
         elif notes.are_due:
             self.recorder.drain(state.warps.machine, ALL_WARPS)
+            note_outside(state)
             notes.note(state.progress, self.recorder.counts)
 
     def _first_open_warp(self) -> int:

@@ -10,8 +10,13 @@ from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT
 
 MACHINE = Words("MACHINE", "int64", """
     host_offset             host address of device address 0
-    arena_first             first address of device memory
-    arena_bytes             device memory in use
+    arena_first             first address of device memory, a guard before the first allocation
+    arena_bytes             device memory in use, with the guards before and after it
+    allocations             pointer to the table of allocations: first address and end, int64[allocation_count][2]
+    allocation_count
+    memcheck                0 where accesses near allocations are legal
+    bounds                  pointer to the allocation that an instruction used last: first address and bytes, int64[][2]
+    outside                 pointer to the accesses outside allocations of each instruction, int64[]
     shared_base             device address of the CTA's shared memory
     shared_bytes
     local_base              device address of all threads' local memory

@@ -14,7 +14,6 @@ from rayplay.tracer.interp.calls import accept_arguments, results_of
 from rayplay.tracer.interp.optix import TraceState
 from rayplay.tracer.interp.values import Activation, Lanes
 from rayplay.tracer.link.launches import ImageLaunch
-from rayplay.tracer.memory.arena import FIRST_ADDRESS
 from rayplay.tracer.record.recorder import Buffers
 from rayplay.tracer.warp.arrays import LaunchState
 from rayplay.tracer.warp.cta import begin_cta, begin_run, end_round, end_run, note_stop
@@ -33,8 +32,9 @@ class Interpreter:
         self.starts = buffers.starts
         launch, linked = state.launch, state.linked
         image = launch if isinstance(launch, ImageLaunch) else None
-        memory = launch.memory.view(FIRST_ADDRESS, np.uint8, launch.memory.used_bytes)
-        lanes = Lanes(self.warps.machine, memory, buffers, linked.symbols, linked.addresses, state.selected)
+        lanes = Lanes(
+            self.warps.machine, state.memory, buffers, state.outside, linked.symbols, linked.addresses, state.selected
+        )
         trace = TraceState(self.warps, image) if image else None
         self.machinery = Machinery(lanes, trace, self.warps.report, linked)
         self.activations: dict[tuple[int, int], Activation] = {}
@@ -71,8 +71,7 @@ class Interpreter:
     def resume(self, warp: int, function: Function, results: list[np.ndarray]) -> None:
         """Hand results of such a function to the warp; it may have taken device memory."""
         self.activations[warp, int(self.warps.depth[warp]) - 1].returned = results
-        device = self.state.memory
-        self.machinery.lanes.memory = device.view(FIRST_ADDRESS, np.uint8, device.used_bytes)
+        self.machinery.lanes.hold(self.state.memory)
 
     def _run_warp(self, warp: int) -> int:
         w = self.warps

@@ -16,6 +16,7 @@ from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
 from rayplay.tracer.meaning import special
 from rayplay.tracer.meaning.dispatch import unknown
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.buffers import Buffers
 
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -74,13 +75,14 @@ class Lanes(Arena):
     def __init__(
         self,
         machine: np.ndarray,
-        memory: np.ndarray,
+        device: DeviceMemory,
         buffers: Buffers,
+        outside: np.ndarray,
         symbols: dict[tuple[str, str], int],
         addresses: np.ndarray,
         selected: np.ndarray,
     ) -> None:
-        super().__init__(machine, memory, buffers)
+        super().__init__(machine, device, buffers, outside)
         self.selected = selected
         self.symbols = symbols
         self.addresses = addresses
