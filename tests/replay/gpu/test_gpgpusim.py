@@ -81,6 +81,12 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_rt_max_warps 8", "rt.warps", 8),
         ("-gpgpu_rt_intersection_latency 1,2,3,4,5,6,7", "rt.triangle_hit_cycles", 6),
         ("-gpgpu_rt_use_l1 0", "rt.cache", "private"),
+        ("-gpgpu_cache:dl2 S:64:128:16,F:B:m:L:P,A:192:4,32:0,32", "l2.replacement", "fifo"),
+        ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:H,A:256:32,16:0,32", "l1.set_hash", "fermi"),
+        ("-gpgpu_l1_banks_byte_interleaving 64", "l1.bank_bytes", 64),
+        ("-gpgpu_gmem_skip_L1D 1", "lsu.global_skips_l1", True),
+        ("-gpgpu_local_mem_map 0", "lsu.local_order", "sm"),
+        ("-icnt_arbiter_algo 0", "interconnect.arbiter", "round_robin"),
         ("-gpgpu_cache:dl2 S:32:128:16,L:B:m:L:P,A:192:4,32:0,32", "l2.bytes", 32 * 128 * 16 * 24),
     ],
 )
@@ -95,6 +101,8 @@ def test_vulkan_sims_configuration_has_the_rules_of_its_version(folder: Path) ->
     gpu, told = load(str(folder / "gpgpusim.config")), list(notes(str(folder / "gpgpusim.config")))
     found = (gpu.scheduler.policy, gpu.pipeline.collector_owner, gpu.l2.write_allocate, gpu.l1.write_allocate)
     assert found == ("gtlrr", "sm", "lazy_whole_sectors", "lazy_fetch_on_read")
+    assert (gpu.lsu.local_interleaved, gpu.lsu.local_block_bytes) == (False, 256)
+    assert (gpu.rt.mshr_limit, gpu.rt.response) == ("vulkan-sim", "vulkan-sim")
     assert told[1].startswith("options of Vulkan-Sim's RT unit are given: scheduler.policy, ")
     lines = [line for line in explain(str(folder / "gpgpusim.config")) if "scheduler.policy" in line]
     assert lines[0].endswith("gpgpusim.config:13, in Vulkan-Sim]")
@@ -108,12 +116,11 @@ def test_a_value_says_where_it_comes_from(folder: Path) -> None:
 
 
 def test_every_option_is_counted_and_named(folder: Path) -> None:
-    (folder / "gpgpusim.config").write_text(f"{CONFIG}-network_mode 1\n-gpgpu_new_unit 7\n-gpgpu_perfect_mem 0\n")
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}-gpgpu_new_unit 7\n-l2_ideal 0\n")
     told = list(notes(str(folder / "gpgpusim.config")))
-    assert told[0].endswith(f"{CONFIG.count(chr(10)) - 3 + 2} options became values, 1 say what is modelled anyway")
-    assert told[1] == "1 options ask for what is not modelled: -network_mode 1 (modelled: 2)"
-    assert told[2] == "1 options do not concern timing of traces: -gpgpu_ptx_sim_mode"
-    assert told[3] == "1 options are ignored: -gpgpu_new_unit"
+    assert told[0].endswith(f"{CONFIG.count(chr(10)) - 3 + 2} options became values, 2 say what is modelled anyway")
+    assert told[1] == "1 options change no cycle of a trace: -gpgpu_ptx_sim_mode"
+    assert told[2] == "warning: 1 options are none of Accel-Sim's, and ignored: -gpgpu_new_unit"
 
 
 @pytest.mark.parametrize(
@@ -130,9 +137,16 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_scheduler fifo", "config:35: -gpgpu_scheduler must be one of gto, lrr, old, oldest, found 'fifo'"),
         ("-gpgpu_cache:dl1 none", "config:35: -gpgpu_cache:dl1 must be a cache such as"),
         ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
+        ("-gpgpu_cache:dl1 N:4:128:64,L:T:m:L:L,A:256:32,16:0,32", "must have sectors and associative MSHRs"),
+        ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,S:256:32,16:0,32", "must have sectors and associative MSHRs"),
         ("-gpgpu_dram_timing_opt CCD=4:XYZ=1", "must be timings nbk, CCD"),
         ("-gpgpu_shader_core_pipeline 1024:64", "must be threads:32, since a warp has 32 lanes"),
         ("-gpgpu_shader_core_pipeline 4096:32", "warps must be at most 64, not 128"),
+        ("-network_mode 1", "config:35: -network_mode must be 2: others are not modelled, found '1'"),
+        ("-gpgpu_num_dp_units 2", "-gpgpu_num_dp_units must be one for each scheduler"),
+        ("-gpgpu_pipeline_widths 4,4,2,4,4,4,4,4,4,4,8", "must have one latch of each class for each scheduler"),
+        ("-specialized_unit_2 1,2,200,4,4,TEX", "must have one unit and latch for each scheduler"),
+        ("-gpgpu_coalesce_arch 20", "must be at least 40"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(folder: Path, line: str, message: str) -> None:
