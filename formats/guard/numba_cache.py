@@ -23,7 +23,7 @@ VERSIONS = (numba.__version__, llvmlite.__version__, sys.version)
 
 
 class CodeCache(caching.FunctionCache):
-    """What numba asks a cache of ``function``, answered from ``folder`` of the sealed objects."""
+    """The cache of ``function``, in ``folder`` of the sealed objects."""
 
     def __init__(self, folder: str, function: Any) -> None:
         self._py_func = function

@@ -1,4 +1,4 @@
-"""Objects of the user's cache, each sealed with a keyed digest: what is loaded is what this user's Rayplay kept.
+"""Objects of the user's cache under a keyed digest, which only this user's Rayplay can make.
 
 They lie in ``sealed`` of the cache, mode 0700, with the key. The digest covers an object's name and bytes, so that a
 flipped bit, a cut and an object under another's name are all seen before a byte is used. A damaged object is as good as
@@ -112,7 +112,7 @@ def _tag(key: bytes, name: str, data: bytes) -> bytes:
 
 
 def _written(folder: Path, data: bytes) -> Path:
-    """A file of mode 0600 with these bytes on the disk, under a name that nobody looks for."""
+    """A file of mode 0600 with these bytes on the disk, under a hidden name."""
     handle, name = tempfile.mkstemp(prefix=".", dir=folder)
     try:
         with open(handle, "wb") as file:

@@ -50,7 +50,7 @@ def own_folder(path: Path) -> Path:
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file or folder, no link, is this user's and nobody else may write it."""
+    """Whether a file or folder, no link, is this user's and no other may write it."""
     try:
         found = path.lstat()
     except OSError:

@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    """Open the folder anew, as another process does."""
+    """Open the folder again, as another process does."""
     sealed._opened.cache_clear()
     sealed._without.cache_clear()
 
