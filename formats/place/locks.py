@@ -103,7 +103,7 @@ def remove_partial(partial: Path) -> None:
 
 
 def _hidden(final: Path, suffix: str) -> list[Path]:
-    """Hidden names that ``tempfile`` made for ``final``; not those that another user planted or may write."""
+    """Hidden names that ``tempfile`` made for ``final``; not what another user planted or may write."""
     name = re.compile(rf"\.{re.escape(final.name)}\.[a-z0-9_]{{8}}{re.escape(suffix)}")
     try:
         found = [final.parent / entry for entry in sorted(os.listdir(final.parent)) if name.fullmatch(entry)]
