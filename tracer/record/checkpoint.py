@@ -41,7 +41,8 @@ class LaunchNotes:
         if self.resumed is None:
             return
         self.memory.restore(self.resumed.facts, self.resumed.arrays)
-        machine[MACHINE.arena_bytes] = self.memory.used_bytes
+        for name, word in self.memory.machine_words().items():
+            machine[MACHINE[name]] = word
         take_back(steps, self.resumed.arrays["steps"], "steps")
         for name, value in self.resumed.facts["counts"].items():
             setattr(counts, name, value)
