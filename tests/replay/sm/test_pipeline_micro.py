@@ -50,7 +50,7 @@ def test_kernels_of_arithmetic_take_the_cycles_of_accel_sim(name: str, cycles: i
 def test_registers_of_one_bank_are_written_together() -> None:
     """A PTX vector may name such registers; two instructions never write a bank in the same cycle."""
     core = SimpleNamespace(
-        row=np.zeros((1, WRITTEN + 1), np.int64), schedulers=1, banks=4,
+        row=np.zeros((1, WRITTEN + 1), np.int64), schedulers=1, banks=4, sub_cores=True,
         register_first=np.array([0, 2, 3]), register=np.array([330, 338, 334]),
         code=np.array([2 << DESTINATIONS_SHIFT, 1 << DESTINATIONS_SHIFT]),
     )  # fmt: skip
