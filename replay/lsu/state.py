@@ -80,6 +80,13 @@ class Spec:
         "switch", "Whether one word of a shared access goes to several lanes at a time, and others lane by lane"
     )
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
+    local_order: str = value(
+        "word",
+        "Of interleaved local memory: the threads of a CTA lie together, of all SMs' CTAs in the order of their slots,"
+        " or (sm) all threads that an SM could hold",
+        choices=("cta", "sm"),
+    )
+    global_skips_l1: bool = value("switch", "Whether loads and stores of global memory go past the L1")
     local_block_bytes: int = value(
         "bytes",
         "Blocks of its own that a thread of PTX has for local memory that is not interleaved, side by side with those"
@@ -119,6 +126,7 @@ class Lsu(NamedTuple):
     texture: texture_unit.Texture
     due_size: int
     perfect: bool
+    global_skips_l1: bool
     depth: int
     inbox_size: int
     inbox_pitch: int  # rows of ``inbox`` from one SM to the next
@@ -160,7 +168,7 @@ def make_state(
         stats,
         make_shares(stats, streams),
         texture_unit.make_state(texture, sms, streams),
-        due_size, spec.perfect_memory, depth, inbox_size, inbox_pitch, pipe_size,
+        due_size, spec.perfect_memory, spec.global_skips_l1, depth, inbox_size, inbox_pitch, pipe_size,
         1 if register else spec.queue_entries, 1 if register else spec.issue_cycles, spec.shared_latency_cycles,
         l1.latency_cycles, l1.banks, sms,
     )  # fmt: skip
