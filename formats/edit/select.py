@@ -62,7 +62,7 @@ def choose(trace: Trace, kernels: str | None, ctas: str | None, warps: str | Non
         stay &= members(ctas, int(table["cta_id"].max(initial=0)) + 1, "--ctas")[table["cta_id"]]
     if warps is not None:
         stay &= members(warps, len(stay), "--warps")
-    if not stay.any():
+    if not stay.any() and (ctas is not None or warps is not None):  # a launch without warps is one
         raise UserError(f"{trace.path}: the selection must leave a warp, but no warp is in all of the given sets")
     of_launch = {name: launches[trace.read(name, ["kernel_id"])["kernel_id"]] for name in ("blocks", "instructions")}
     return {"kernels": launches, "warps": stay, **of_launch}

@@ -33,6 +33,23 @@ def open_hdf5(path: Path) -> h5py.File:
     return file
 
 
+def label(file: h5py.File, path: Path) -> dict[str, str]:
+    """The attributes ``format`` and ``version`` ("major.minor"), as far as they are there."""
+    found = {}
+    for name in [name for name in ("format", "version") if name in file.attrs]:
+        value = file.attrs[name]
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        is_pair = isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.shape == (2,)
+        if name == "version" and is_pair:
+            value = "{}.{}".format(*value.tolist())
+        if not isinstance(value, str):
+            what = "a text" if name == "format" else "two whole numbers"
+            raise FormatError(f"attribute {name} must be {what}, not {str(value)[:100]!r}", file=path)
+        found[name] = value
+    return found
+
+
 def table_group(file: h5py.File, path: Path, table: Table) -> h5py.Group:
     """The group of a table, with exactly the columns of the schema."""
     place = {"table": table.name}

@@ -11,20 +11,30 @@ from rayplay.formats.parquet.arrow import Columns
 
 MAX_PIXELS_LISTED = 1 << 28
 MOST_ACCESS_BYTES = 256
+MOST_CTAS, MOST_THREADS = 1 << 32, 32 << 16
 MOST_REGISTERS = 1 << 20
 
 
 def launches_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A launch has a CTA and a thread at least, and the manifest says the same of it, where it says anything."""
+    """A launch has 1 to 2^32 CTAs of 1 to 2^21 threads each, as the manifest says, where it says anything."""
     law, kernels = "launches_are_possible", trace.read("kernels")
     for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"):
         yield from where(law, "kernels", kernels[name] < 1, kernels[name], f"{name} must be at least 1")
+    for what, most in (("grid", MOST_CTAS), ("block", MOST_THREADS)):
+        size = extent(kernels, what)
+        message = f"{what}_x * {what}_y * {what}_z must be at most {most}"
+        yield from where(law, "kernels", size > most, size, message)
     summary, found = list(trace.manifest.launches), launches(kernels)
     for row, (said, launch) in enumerate(zip(summary, found, strict=False)):
         if said != launch:
             yield Problem(law, "kernels", row, launch, f"launches of the manifest must agree, which give {said}")
     if summary and len(summary) != len(found):
         yield Problem(law, "kernels", -1, len(found), f"rows must be {len(summary)}, the launches of the manifest")
+
+
+def extent(kernels: Columns, what: str) -> np.ndarray:
+    """float64[kernels]: product of the three sides of the ``grid`` or ``block``, exact below 2^53."""
+    return kernels[f"{what}_x"].astype(np.float64) * kernels[f"{what}_y"] * kernels[f"{what}_z"]
 
 
 def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
@@ -84,9 +94,7 @@ def warps_are_in_launch_order(trace: Trace) -> Iterator[Problem]:
     known = kernel < len(kernels["kernel_id"])
     if not known.all():
         return  # references_exist reports it
-    size = {name: kernels[name].astype(np.int64) for name in kernels if name[:5] in ("grid_", "block")}
-    grid = size["grid_x"] * size["grid_y"] * size["grid_z"]
-    threads = size["block_x"] * size["block_y"] * size["block_z"]
+    grid, threads = (np.minimum(extent(kernels, what), MOST_CTAS).astype(np.int64) for what in ("grid", "block"))
     places_per_cta = -(-threads // 32)
     yield from where(law, "warps", ctas >= grid[kernel], ctas, "cta_id must be below the CTAs of the grid")
     broken = places >= places_per_cta[kernel]

@@ -106,6 +106,15 @@ def format_of(folder: Path) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def check_label(expected: Format, name: str | None, version: str | None, file: Path) -> None:
+    """``FormatError`` when a file's own ``name`` and ``version`` ("major.minor"), if it has any, are not the format's."""
+    major = str(expected.version[0])
+    if name is not None and name != expected.name:
+        raise FormatError(f"must be a file of a {expected.name}, not of {name[:100]!r}", file=file)
+    if version is not None and version.partition(".")[0] != major:
+        raise FormatError(f"version must be {major}.x, not {version[:100]!r}", file=file)
+
+
 def strangers(folder: Path, others: Set[str]) -> list[str]:
     """Files of a folder that its manifest, of any version, does not list; ``others`` are allowed as well."""
     document = _document(folder)
