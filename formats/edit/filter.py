@@ -53,9 +53,9 @@ class Lanes(NamedTuple):
 def filter_trace(trace_path: Path, selected: np.ndarray, out_path: Path) -> None:
     """Write to ``out_path`` the trace of the ``selected`` pixels, bool[height, width], of the trace ``trace_path``.
 
-    Keeps every law. Equal in every table, byte for byte, to what tracing with that filter writes. A trace whose program has no
-    ``filter_shader`` loses the other lanes everywhere, with one warning. Streams: memory does not grow with the trace.
-    Raises ``UserError`` when the shapes of picture and selection differ or the trace has no pixels, ``FormatError``
+    Keeps every law. Equal in every table, byte for byte, to what tracing with that filter writes. A trace whose program
+    has no ``filter_shader`` loses the other lanes everywhere, with one warning. Streams: memory does not grow with the
+    trace. Raises ``UserError`` when the shapes of picture and selection differ or the trace has no pixels, ``FormatError``
     where rows contradict each other.
     """
     trace = open_trace(trace_path)

@@ -73,7 +73,7 @@ def members(text: str, count: int, place: str) -> np.ndarray:
     chosen = np.zeros(count, bool)
     for item in text.split(","):
         bounds = item.strip().split("-")
-        if len(bounds) > 2 or not all(bound.isascii() and bound.isdigit() for bound in bounds):
+        if len(bounds) > 2 or not all(b.isascii() and b.isdigit() and len(b) < 19 for b in bounds):
             raise UserError(f"{place}: must be numbers and ranges such as 0,4-7, not {text!r}")
         first, last = int(bounds[0]), int(bounds[-1])
         if first > last or last >= count:

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.guard.limits import GROUP_BYTES, LIST_BYTES, STRING_BYTES
+from rayplay.formats.guard.limits import GROUP_BYTES, MANIFEST_BYTES, STRING_BYTES
 from rayplay.formats.parquet.arrow import array_names
 from rayplay.formats.schema.column import STRING, Column, Table, misnamed
 
@@ -29,7 +29,7 @@ def open_hdf5(path: Path) -> h5py.File:
     manifest = _dataset(file, path, MANIFEST_DATASET, {})
     if manifest.dtype != np.uint8:
         raise FormatError(f"{MANIFEST_DATASET} must be bytes of text, not {manifest.dtype}", file=path)
-    LIST_BYTES.check(len(manifest), MANIFEST_DATASET, file=path)
+    MANIFEST_BYTES.check(len(manifest), MANIFEST_DATASET, file=path)
     return file
 
 

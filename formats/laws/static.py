@@ -10,7 +10,7 @@ from rayplay.formats.guard.problem import Problem, where
 from rayplay.formats.parquet.arrow import Columns
 
 MAX_PIXELS_LISTED = 1 << 28
-MOST_ACCESS_BYTES = 256
+MOST_ACCESS_BYTES = MOST_LETTERS = 256
 MOST_CTAS, MOST_THREADS = 1 << 32, 32 << 16
 MOST_REGISTERS = 1 << 20
 MOST_COPY_BYTES = 1 << 39  # more memory than any GPU has
@@ -39,9 +39,11 @@ def extent(kernels: Columns, what: str) -> np.ndarray:
 
 
 def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A lane accesses at most 256 bytes, and registers have numbers below 1,048,576."""
+    """An opcode has at most 256 letters, a lane accesses at most 256 bytes, registers have numbers below 1,048,576."""
     law, table = "instructions_are_possible", "instructions"
-    rows = trace.read(table, ["access_bytes", "destination_registers", "source_registers"])
+    rows = trace.read(table, ["opcode", "access_bytes", "destination_registers", "source_registers"])
+    lengths = np.array([len(opcode) for opcode in rows["opcode"]], np.int64)
+    yield from where(law, table, lengths > MOST_LETTERS, lengths, f"opcode must have at most {MOST_LETTERS} letters")
     message = f"access_bytes must be at most {MOST_ACCESS_BYTES}"
     yield from where(law, table, rows["access_bytes"] > MOST_ACCESS_BYTES, rows["access_bytes"], message)
     for name in ("destination_registers", "source_registers"):
@@ -51,11 +53,13 @@ def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
 
 
 def copies_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A copy from the host is of at most 2^39 bytes and ends within 64-bit addresses."""
+    """A copy from the host comes before or after a launch, of at most 2^39 bytes, and ends within 64-bit addresses."""
     law, table = "copies_are_possible", "copies"
     if table not in trace.tables:
         return
-    rows = trace.read(table)
+    rows, launches_held = trace.read(table), trace.rows("kernels")
+    message = f"kernel_id must be at most {launches_held}, the number of launches"
+    yield from where(law, table, rows["kernel_id"] > launches_held, rows["kernel_id"], message)
     size, last = rows["bytes"], ~rows["address"]
     yield from where(law, table, size > MOST_COPY_BYTES, size, f"bytes must be at most {MOST_COPY_BYTES}")
     yield from where(law, table, size > last, size, "address + bytes must be below 2^64")

@@ -154,5 +154,5 @@ def _printable(text: str) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
-    text = " ".join(text.split())
+    text = _printable(" ".join(text[: 4 * width].split()))
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import STRING_BYTES
 from rayplay.formats.parquet.arrow import Columns, array_names, offset_name
 from rayplay.formats.schema.column import STRING, Column, Table, misnamed
 
@@ -143,7 +144,10 @@ def _is_integer(values: np.ndarray) -> bool:
 def _fit_strings(place: str, column: Column, given: Any) -> np.ndarray:
     values = np.empty(len(given), object)
     values[:] = [str(text) for text in given]
+    most = STRING_BYTES.value()
     for row, text in enumerate(values):
+        if 4 * len(text) > most:
+            STRING_BYTES.check(len(text.encode()), f"{place}: its texts")
         if "\0" in text or (column.values and text not in column.values):
             allowed = f"one of {', '.join(column.values)}" if column.values else "without NUL characters"
             raise FormatError(f"{place}: must be {allowed}, not {text!r} (row {row} of the rows given)")

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS
-from rayplay.formats.parquet.arrow import Columns, from_arrow, row_count
+from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, STRING_BYTES
+from rayplay.formats.parquet.arrow import Columns, from_arrow, longest_text, row_count
 from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, widths
 from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
@@ -102,6 +102,7 @@ class ParquetSource:
 def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any]) -> Columns:
     arrays: Columns = {}
     for column in columns:
+        STRING_BYTES.check(longest_text(batch.column(column.name)), "its texts", **place, column=column.name)
         try:
             arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
         except _DAMAGE as error:

@@ -37,8 +37,9 @@ def export_accelsim(trace: Trace, folder: Path, compress: bool = False) -> None:
     compress  write ``.traceg.xz``, which Accel-Sim reads as well.
 
     A lane whose program ends without an exit gets one, and so does a warp without visits: Accel-Sim refuses such
-    traces. A launch without warps becomes one CTA of such warps. CTAs that a selection removed leave a grid of one dimension. Raises ``FormatError`` for a trace with rays,
-    for an opcode that no instruction set of Accel-Sim has, and for a folder that holds something else.
+    traces. A launch without warps becomes one CTA of such warps. CTAs that a selection removed leave a grid of one
+    dimension. Raises ``FormatError`` for a trace with rays or without launches, for an opcode that no instruction set
+    of Accel-Sim has, and for a folder that holds something else.
     """
     if trace.rows("rays"):
         raise FormatError(f"{trace.path}: must be without rays: Accel-Sim has no RT unit that could play table rays")

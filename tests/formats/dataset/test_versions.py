@@ -110,7 +110,7 @@ def test_another_major_version_is_refused_with_advice(tmp_path: Path) -> None:
     [
         ({"format": np.bytes_(b"rayplay result")}, "must be a file of a rayplay trace, not of 'rayplay result'"),
         ({"format": "rayplay result"}, "must be a file of a rayplay trace, not of 'rayplay result'"),
-        ({"format": 7}, "attribute format must be a text, not 7"),
+        ({"format": 7}, "attribute format must be a text, not '7'"),
         ({"version": [2, 0]}, "version must be 1.x, not '2.0'"),
         ({"version": np.arange(1000)}, "attribute version must be two whole numbers, not "),
         ({"version": [1.0, 0.0]}, "attribute version must be two whole numbers, not "),

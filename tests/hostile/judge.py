@@ -1,0 +1,39 @@
+"""Judgement of one run: refused by one line, or served; within the limits; and nothing half-written."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.hostile.warm import CPU_SECONDS, MOST_BYTES
+
+LISTED = {"check": 1, "verify": 2}
+"""Verbs that print what is wrong of a file, and the code with which they then exit."""
+LONGEST_LINE = 1200
+
+
+def judged(verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:
+    """``refused`` or ``served``; ``AssertionError`` for anything else."""
+    shown = f"{verb}: {run}"
+    assert "Traceback" not in run["err"], f"{verb}: {run['err']}"
+    assert run["code"] >= 0, shown
+    assert run["cpu_seconds"] < CPU_SECONDS, shown
+    assert run["peak_bytes"] < MOST_BYTES, shown
+    left = names(folder) - before
+    lines = [line for line in run["err"].splitlines() if not line.startswith(("compiling ", "compiled "))]
+    if run["code"] == 2 and lines:
+        assert len(lines) == 1, shown
+        assert ": error: " in lines[0], shown
+        assert lines[0].isprintable(), shown
+        assert len(lines[0]) <= LONGEST_LINE, shown
+        assert left == set(), shown
+        return "refused"
+    if verb in LISTED and run["code"] == LISTED[verb]:
+        assert len(run["out"].splitlines()) >= 2, shown
+        return "refused"
+    assert run["code"] == (1 if verb == "diff" and run["code"] else 0), shown
+    assert not [name for name in left if name.rpartition("/")[2].startswith(".")], shown
+    return "served"
+
+
+def names(folder: Path) -> set[str]:
+    """Paths of everything in a folder."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
