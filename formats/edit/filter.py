@@ -55,8 +55,8 @@ def filter_trace(trace_path: Path, selected: np.ndarray, out_path: Path) -> None
 
     Keeps every law. Equal in every table, byte for byte, to what tracing with that filter writes. A trace whose program
     has no ``filter_shader`` loses the other lanes everywhere, with one warning. Streams: memory does not grow with the
-    trace. Raises ``UserError`` when the shapes of picture and selection differ or the trace has no pixels, ``FormatError``
-    where rows contradict each other.
+    trace. Raises ``UserError`` when the shapes of picture and selection differ or the trace has no pixels,
+    ``FormatError`` where rows contradict each other.
     """
     trace = open_trace(trace_path)
     expect_valid(trace)

@@ -18,6 +18,7 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.nearest import hint
 from rayplay.formats.laws.expect import valid_trace
 from rayplay.formats.parquet.arrow import Columns, offset_name
+from rayplay.formats.parquet.groups import fit
 from rayplay.formats.place.location import location
 from rayplay.formats.schema.column import STRING, Column, Table
 from rayplay.formats.schema.manifest import MANIFEST, format_of
@@ -128,11 +129,11 @@ def _values(array: Any) -> list[Any]:
 def _read_column(table: Table, column: Column, values: Any) -> Columns:
     place = f"table {table.name}, column {column.name}"
     if not column.ragged:
-        return {column.name: _numbers(place, column, values)}
+        return {column.name: fit(table, column, _numbers(place, column, values))}
     lists = [_items(row) for row in values]
     flat = [item for row in lists for item in row]
     offsets = np.cumsum([0, *(len(row) for row in lists)]).astype(np.uint64)
-    return {column.name: _numbers(place, column, flat), offset_name(column): offsets}
+    return {column.name: fit(table, column, _numbers(place, column, flat)), offset_name(column): offsets}
 
 
 def _items(row: Any) -> Any:

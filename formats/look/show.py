@@ -27,10 +27,10 @@ def open_any(path: Path | str) -> Dataset:
     if path.suffix in HDF5_SUFFIXES:
         return open_trace(path)
     with reached(path):
-        has_manifest = (path / MANIFEST).is_file()
-    if not has_manifest:
-        raise FormatError(f"must be a trace, result, prediction or profile, but {without_manifest(path)}", file=path)
-    name = format_of(path)
+        if not (path / MANIFEST).is_file():
+            reason = f"must be a trace, result, prediction or profile, but {without_manifest(path)}"
+            raise FormatError(reason, file=path)
+        name = format_of(path)
     if name == RESULT.name:
         return open_result(path)
     if name == PROFILE.name:

@@ -107,7 +107,7 @@ def checked(table: Table, columns: dict[str, Any]) -> Columns:
         raise FormatError(reason, table=table.name)
     arrays: Columns = {}
     for column in table.columns:
-        arrays[column.name] = _fit(table, column, columns[column.name])
+        arrays[column.name] = fit(table, column, columns[column.name])
         if column.ragged:
             arrays[offset_name(column)] = _offsets(table, column, columns[offset_name(column)], arrays[column.name])
     return arrays
@@ -117,7 +117,8 @@ def _dtype(column: Column) -> np.dtype:
     return np.dtype(object if column.dtype == STRING else column.dtype)
 
 
-def _fit(table: Table, column: Column, given: Any) -> np.ndarray:
+def fit(table: Table, column: Column, given: Any) -> np.ndarray:
+    """The values of a column in the schema's dtype; ``FormatError`` when they do not fit it."""
     place = f"table {table.name}, column {column.name}"
     if column.dtype == STRING:
         return _fit_strings(place, column, given)

@@ -1,13 +1,27 @@
 """Judgement of one run: refused by one line, or served; within the limits; and nothing half-written."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+from tests.hostile.verbs import Case
 from tests.hostile.warm import CPU_SECONDS, MOST_BYTES
 
 LISTED = {"check": 1, "verify": 2}
 """Verbs that print what is wrong of a file, and the code with which they then exit."""
 LONGEST_LINE = 1200
+
+
+def fault(case: Case, verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:
+    """What is wrong of a run; "" when it is as the case wants it."""
+    try:
+        found = judged(verb, run, before, folder)
+    except AssertionError as error:
+        return str(error)
+    said = run["err"] or run["out"]
+    if found == "served":
+        return "" if verb in case.served else f"{verb}: served, and must be refused: {said[:300]}"
+    return "" if re.search(case.says, said) else f"{verb}: must say {case.says!r}: {said}"
 
 
 def judged(verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:

@@ -12,6 +12,7 @@ from tests.reliability.specimens import write_result
 
 HEAD = "Kernel Name,gpu__cycles_elapsed.max,smsp__inst_executed.sum,lts__t_sector_hit_rate.pct\n"
 HEAD = HEAD.replace("gpu__", "gpc__") + ",cycle,inst,%\n"
+LOOKED_AT = frozenset({"show", "check", "verify", "compare"})
 
 
 def text(name: str, content: str) -> Callable[[Path], object]:
@@ -67,12 +68,12 @@ CASES = (
     Case("block of 2^32 - 1 in CSV", "tables", tables("0,4294967295,1"), "block_id"),
     Case("NaN cycles", "nsight", measured("nan,1,50"), "finite"),
     Case("infinite cycles", "nsight", measured("inf,1,50"), "finite"),
-    Case("cycles of 1e300", "nsight", measured("1e300,1,50"), "2\\^53|at most"),
-    Case("negative cycles", "nsight", measured("-5,1,50"), "negative|at least"),
+    Case("cycles of 1e300", "nsight", measured("1e300,1,50"), "from 0 to"),
+    Case("negative cycles", "nsight", measured("-5,1,50"), "from 0 to"),
     Case("NaN hit rate", "nsight", measured("5,1,nan"), "finite"),
     Case("hit rate of 1e308", "nsight", measured("5,1,1e308"), "finite|at most"),
     Case("pixel of 10,000 digits", "pixels", text("a.pixels", "9" * 10_000 + " 0\n"), "pixel"),
-    Case("text as a metric's value", "result", summary(value="many"), "value", frozenset({"verify"})),
-    Case("NaN as a metric's value", "result", summary(value=float("nan")), "JSON", frozenset({"verify"})),
-    Case("number as a metric's unit", "result", summary(unit=[1]), "unit", frozenset({"verify"})),
+    Case("text as a metric's value", "result", summary(value="many"), "value", frozenset({"verify"}), LOOKED_AT),
+    Case("NaN as a metric's value", "result", summary(value=float("nan")), "JSON", frozenset({"verify"}), LOOKED_AT),
+    Case("number as a metric's unit", "result", summary(unit=[1]), "unit", frozenset({"verify"}), LOOKED_AT),
 )  # fmt: skip

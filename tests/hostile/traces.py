@@ -137,7 +137,7 @@ whole = changed(lambda tables: None)
 CASES = (
     Case("nan in provenance", "trace", provenance("NaN", False), "must be JSON: .*NaN"),
     Case("infinity in provenance", "trace", provenance("1e999", False), "must be JSON: .*1e999"),
-    Case("deep provenance", "trace", provenance("[" * 900 + "]" * 900, False), "must be JSON|digest"),
+    Case("deep provenance", "trace", provenance("[" * 900 + "]" * 900, False), "nest at most 100 deep"),
     Case("deeper provenance", "trace", provenance("[" * 10**6 + "]" * 10**6, False), "must be JSON"),
     Case("manifest of 64 MB", "trace", provenance("[" + "{}," * 22_000_000 + "0]", False), "manifest-bytes="),
     Case("image of 65535 x 65535", "trace",
