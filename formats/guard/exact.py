@@ -53,19 +53,23 @@ def mean(values: Iterable[float]) -> float:
 
 def moments(x: Sequence[float], y: Sequence[float]) -> tuple[Fraction, Fraction, Fraction]:
     """Sums of (x - mean)^2, (x - mean)(y - mean) and (y - mean)^2, exact."""
-    ours, theirs = ([Fraction(float(value)) for value in values] for values in (x, y))
-    away = [value - sum(ours) / len(ours) for value in ours]
-    off = [value - sum(theirs) / len(theirs) for value in theirs]
-    both = sum((a * b for a, b in zip(away, off, strict=True)), Fraction())
-    return sum((a * a for a in away), Fraction()), both, sum((b * b for b in off), Fraction())
+    away, off = ([value - middle for value in values] for values, middle in (_fractions(x), _fractions(y)))
+    pairs = ((away, away), (away, off), (off, off))
+    first, both, last = (sum((a * b for a, b in zip(*pair, strict=True)), Fraction()) for pair in pairs)
+    return first, both, last
+
+
+def _fractions(values: Sequence[float]) -> tuple[list[Fraction], Fraction]:
+    """The values, and their mean."""
+    known = [Fraction(float(value)) for value in values]
+    return known, sum(known, Fraction()) / len(known)
 
 
 def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
     """Slope and offset of the line of least squares through points with two different x."""
     own, both, _ = moments(x, y)
     slope = both / own
-    means = [sum((Fraction(float(value)) for value in values), Fraction()) / len(values) for values in (x, y)]
-    return float(slope), float(means[1] - slope * means[0])
+    return float(slope), float(_fractions(y)[1] - slope * _fractions(x)[1])
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> float:

@@ -81,9 +81,11 @@ class Machine(Inputs):
         )  # fmt: skip
         self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
         per_lane = trace.image_size is not None and "threads" in trace.tables
+        together, held = self.warps_per_cta, self.held_ctas
+        if gpu.lsu.local_order == "sm":
+            together, held = np.full_like(together, gpu.sm.warps), np.full_like(held, gpu.sm.count)
         static = static_of(
-            self.tables["instructions"], self.tables["kernels"], self.warps_per_cta,
-            self.held_ctas * gpu.lsu.local_interleaved, gpu.lsu.wide_conflicts, gpu.lsu.local_block_bytes,
+            self.tables["instructions"], self.tables["kernels"], together, held * gpu.lsu.local_interleaved, gpu.lsu,
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0)
@@ -109,9 +111,13 @@ class Machine(Inputs):
         self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams)
         memory, l2_khz = gpu.memory, gpu.memory.l2_clock_khz
         self.memory = step.Memory(
-            crossbar.make_state(sms, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz),
+            crossbar.make_state(
+                sms, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz,
+                gpu.interconnect.arbiter == "round_robin",
+            ),
             l2_state.make_state(
-                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz, l2_khz, streams
+                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz,
+                memory.interconnect_clock_khz, l2_khz, streams,
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,

@@ -71,13 +71,14 @@ def scheduler(text: str) -> Values:
 
 
 CACHE = re.compile(
-    r"(?:[SN]:)?(\d{1,6}):(\d{1,6}):(\d{1,6}),([A-Z]):([A-Z]):([a-z]):([A-Z]):([A-Z]),"
-    r"[A-Z]:(\d{1,6}):(\d{1,6}),(\d{1,6}):(\d{1,6}),(\d{1,6})"
+    r"([A-Z]):(\d{1,6}):(\d{1,6}):(\d{1,6}),([A-Z]):([A-Z]):([a-z]):([A-Z]):([A-Z]),"
+    r"([A-Z]):(\d{1,6}):(\d{1,6}),(\d{1,6}):(\d{1,6}),(\d{1,6})"
 )
 WRITES = {"T": "through", "B": "back", "E": "evict", "L": "evict_global"}
 ALLOCATIONS = {"m": "on_miss", "f": "on_fill", "s": "streaming"}
 WRITE_ALLOCATIONS = {"N": "none", "W": "naive", "F": "fetch_on_write", "L": "lazy_fetch_on_read"}
-SET_HASHES = {"L": "linear", "X": "xor", "P": "ipoly"}
+SET_HASHES = {"L": "linear", "X": "xor", "P": "ipoly", "H": "fermi"}
+REPLACEMENTS = {"L": "lru", "F": "fifo"}
 
 
 def cache(text: str) -> tuple[int, Values]:
@@ -85,18 +86,23 @@ def cache(text: str) -> tuple[int, Values]:
     match = CACHE.fullmatch(text.replace(" ", ""))
     if match is None:
         raise OptionError("must be a cache such as S:64:128:16,L:B:m:L:P,A:192:4,32:0,32")
-    sets, line_bytes, ways = (int(match[place]) for place in (1, 2, 3))
+    if (match[1], match[10]) != ("S", "A"):
+        raise OptionError(
+            "must have sectors and associative MSHRs (S:...,A:...); N, F, T and S:...,S: are not modelled"
+        )
+    sets, line_bytes, ways = (int(match[place]) for place in (2, 3, 4))
     policy: Values = {"line_bytes": line_bytes, "ways": ways}
     letters = {
-        "write_policy": (match[5], WRITES), "allocate": (match[6], ALLOCATIONS),
-        "write_allocate": (match[7], WRITE_ALLOCATIONS), "set_hash": (match[8], SET_HASHES),
+        "replacement": (match[5], REPLACEMENTS), "write_policy": (match[6], WRITES),
+        "allocate": (match[7], ALLOCATIONS), "write_allocate": (match[8], WRITE_ALLOCATIONS),
+        "set_hash": (match[9], SET_HASHES),
     }  # fmt: skip
     for name, (letter, words) in letters.items():
         if letter not in words:
             raise OptionError(f"must have one of {', '.join(words)} for {name}")
         policy[name] = words[letter]
-    policy |= {"mshr_entries": int(match[9]), "mshr_merges": int(match[10])}
-    return sets * line_bytes * ways, policy | {"miss_queue": int(match[11]), "port_bytes": int(match[13])}
+    policy |= {"mshr_entries": int(match[11]), "mshr_merges": int(match[12])}
+    return sets * line_bytes * ways, policy | {"miss_queue": int(match[13]), "port_bytes": int(match[15])}
 
 
 def l1_cache(text: str) -> Values:
@@ -142,6 +148,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_shader_cta": whole("sm.ctas"),
     "gpgpu_shmem_size": whole("sm.shared_bytes"),
     "gpgpu_kernel_launch_latency": whole("sm.kernel_launch_cycles"),
+    "gpgpu_TB_launch_latency": whole("sm.cta_launch_cycles"),
     "gpgpu_num_sched_per_core": whole("scheduler.count"),
     "gpgpu_scheduler": scheduler,
     "gpgpu_inst_fetch_throughput": whole("pipeline.fetches"),
@@ -150,11 +157,16 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_num_reg_banks": whole("pipeline.register_banks"),
     "gpgpu_reg_file_port_throughput": whole("pipeline.register_steps"),
     "gpgpu_smem_latency": whole("lsu.shared_latency_cycles"),
+    "gpgpu_shmem_num_banks": whole("lsu.shared_banks"),
+    "gpgpu_shmem_limited_broadcast": chosen("lsu.one_broadcast", dict(SWITCH)),
     "gpgpu_cache:dl1": l1_cache,
     "gpgpu_tex_cache:l1": texture_cache,
     "gpgpu_l1_latency": whole("l1.latency_cycles"),
     "gpgpu_l1_banks": whole("l1.banks"),
     "gpgpu_l1_banks_hashing_function": chosen("l1.bank_hash", {"0": "linear", "1": "xor"}),
+    "gpgpu_l1_banks_byte_interleaving": whole("l1.bank_bytes"),
+    "gpgpu_gmem_skip_L1D": chosen("lsu.global_skips_l1", dict(SWITCH)),
+    "gpgpu_local_mem_map": chosen("lsu.local_order", {"0": "sm", "1": "cta"}),
     "gpgpu_l1_cache_write_ratio": whole("l1.dirty_percent"),
     "gpgpu_flush_l1_cache": chosen("l1.invalidate_idle", dict(SWITCH)),
     "gpgpu_l2_rop_latency": whole("l2.latency_cycles"),
@@ -164,6 +176,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
     "icnt_in_buffer_limit": whole("interconnect.in_packets"),
     "icnt_out_buffer_limit": whole("interconnect.out_packets"),
+    "icnt_arbiter_algo": chosen("interconnect.arbiter", {"0": "round_robin", "1": "islip"}),
     "dram_latency": whole("dram.latency_cycles"),
     "gpgpu_frfcfs_dram_sched_queue_size": whole("dram.queue_entries"),
     "gpgpu_dram_return_queue_size": whole("dram.return_entries"),
@@ -288,26 +301,29 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     **{name: _a_unit_each(name) for name in (f"gpgpu_num_{unit}_units" for unit in ("sp", "dp", "int", "sfu"))},
     **{name: _specialised(name) for name in (f"specialized_unit_{number}" for number in range(1, 5))},
 }  # fmt: skip
-# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's: value -> what it means then.
+# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's, each variable of a thread has a block of
+# its own, and the RT unit has its quirks: value -> what it means then.
 VULKAN_SIM: dict[str, dict[object, object]] = {
     "scheduler.policy": {"lrr": "gtlrr"}, "pipeline.collector_owner": {"scheduler": "sm"},
-    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"},
+    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"}, "lsu.local_interleaved": {True: False},
+    "lsu.local_block_bytes": {0: 256}, "rt.mshr_limit": {"every-read": "vulkan-sim"},
+    "rt.response": {"waiter": "vulkan-sim"},
 }  # fmt: skip
 HELPERS = (
     "gpgpu_n_cores_per_cluster", "gpgpu_max_concurrent_kernel", "gpgpu_unified_l1d_size", "gpgpu_shmem_option",
     "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache", "gpgpu_dual_issue_diff_exec_units",
 )  # fmt: skip
 FIXED: dict[str, tuple[str, ...]] = {
-    "network_mode": ("2",), "icnt_subnets": ("2",), "icnt_arbiter_algo": ("1",), "gpgpu_dram_scheduler": ("1",),
-    "gpgpu_sub_core_model": ("1",), "gpgpu_max_insn_issue_per_warp": ("1",), "gpgpu_gmem_skip_L1D": ("0",),
-    "gpgpu_perfect_inst_const_cache": ("1",), "gpgpu_TB_launch_latency": ("0",), "gpgpu_shmem_num_banks": ("32",),
+    "network_mode": ("2",), "icnt_subnets": ("2",), "gpgpu_dram_scheduler": ("1",),
+    "gpgpu_sub_core_model": ("1",), "gpgpu_max_insn_issue_per_warp": ("1",), "gpgpu_perfect_inst_const_cache": ("1",),
     "gpgpu_enable_specialized_operand_collector": ("0",), "gpgpu_shmem_warp_parts": ("1",),
-    "gpgpu_shmem_limited_broadcast": ("0",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
+    "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
     "gpgpu_perfect_mem": ("0",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
-    "gpgpu_l1_banks_byte_interleaving": ("32",), "gpgpu_local_mem_map": ("1",), "gpgpu_simt_core_sim_order": ("1",),
+    "gpgpu_simt_core_sim_order": ("1",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
     "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),
     "resume_option": ("0",), "SST_mode": ("0",), "gpgpu_lrc_enabled": ("0",), "gpgpu_opndcoll_model": ("0",),
-    "gpgpu_n_chiplet_partition": ("1",),
+    "gpgpu_n_chiplet_partition": ("1",), "gpgpu_rt_coherence_engine": ("0",),
+    "gpgpu_rt_cache:l1": ("S:32:128:16,L:R:m:L:P,A:256:256,32:0,32",),
 }  # fmt: skip

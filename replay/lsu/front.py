@@ -11,7 +11,7 @@ from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
 from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
-from rayplay.replay.memory.port import READ, Port, may_send, send
+from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
 from rayplay.replay.unit.streams import count_for
 
 STILL_THERE, LEAVES, JOINS_PIPE = range(3)
@@ -25,7 +25,8 @@ def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now:
     count_for(state, sm, operation[row, lsu.STREAM])
     if operation[row, lsu.CONFLICT]:
         return access_shared(state, sm, now, row, at)
-    if operation[row, lsu.KIND] == op.LOAD or operation[row, lsu.KIND] == op.STORE:
+    is_cached = not state.global_skips_l1 or operation[row, lsu.LOCAL] == 1
+    if (operation[row, lsu.KIND] == op.LOAD or operation[row, lsu.KIND] == op.STORE) and is_cached:
         enter_banks(state, l1, work, sm, now, row, at)
     elif operation[row, lsu.KIND] == op.TEXTURE:
         look_up_texture(state, work, sm, now, row, at)
@@ -114,10 +115,14 @@ def pass_l1(state: lsu.Lsu, port: Port, work: op.Work, sm: int, now: int, row: i
         state.unit[sm, lsu.STALLED] = 1
         return
     cursor = state.operation[row, lsu.CURSOR]
-    kind = READ if state.operation[row, lsu.KIND] == op.LOAD_BYPASS else ATOMIC_REQUEST
+    kind, tag = ATOMIC_REQUEST, at * 4 + lsu.BYPASS_TAG
+    if state.operation[row, lsu.KIND] == op.LOAD_BYPASS or state.operation[row, lsu.KIND] == op.LOAD:
+        kind = READ
+    elif state.operation[row, lsu.KIND] == op.STORE:
+        kind, tag = WRITE, state.operation[row, lsu.WARP] * 4 + lsu.ACK_TAG
+        state.operation[row, lsu.MISSING] -= 1
     count_for(port, sm, state.operation[row, lsu.STREAM])
-    send(port, sm, now, work.sector[cursor] + state.operation[row, lsu.ADDEND], kind, int(work.byte_mask[cursor]),
-         at * 4 + lsu.BYPASS_TAG)  # fmt: skip
+    send(port, sm, now, work.sector[cursor] + state.operation[row, lsu.ADDEND], kind, int(work.byte_mask[cursor]), tag)
     state.stats[sm, lsu.SECTORS] += 1
     state.operation[row, lsu.CURSOR] = cursor + 1
 

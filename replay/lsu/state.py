@@ -75,7 +75,18 @@ class Spec:
     issue_cycles: int = value("cycles", "From issue to the first bank access", 1)
     shared_latency_cycles: int = value("cycles", "From the bank access of shared memory to its write-back", 1)
     wide_conflicts: bool = value("switch", "Whether all words of a wide shared access count, or only its first")
+    shared_banks: int = value("count", "Banks of shared memory, 4 B wide", 1)
+    one_broadcast: bool = value(
+        "switch", "Whether one word of a shared access goes to several lanes at a time, and others lane by lane"
+    )
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
+    local_order: str = value(
+        "word",
+        "Of interleaved local memory: the threads of a CTA lie together, of all SMs' CTAs in the order of their slots,"
+        " or (sm) all threads that an SM could hold",
+        choices=("cta", "sm"),
+    )
+    global_skips_l1: bool = value("switch", "Whether loads and stores of global memory go past the L1")
     local_block_bytes: int = value(
         "bytes",
         "Blocks of its own that a thread of PTX has for local memory that is not interleaved, side by side with those"
@@ -89,6 +100,11 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.queue_entries <= QUEUE, f"queue_entries must be at most {QUEUE}, not {self.queue_entries}")
+        law(self.shared_banks <= 64, f"shared_banks must be at most 64, not {self.shared_banks}")
+        law(
+            not self.wide_conflicts or (self.shared_banks >= 2 and not self.one_broadcast),
+            "wide_conflicts must be false with one shared bank or with one_broadcast",
+        )
         block = self.local_block_bytes
         law(block % 32 == 0, f"local_block_bytes must be a multiple of 32, not {block}")
 
@@ -110,6 +126,7 @@ class Lsu(NamedTuple):
     texture: texture_unit.Texture
     due_size: int
     perfect: bool
+    global_skips_l1: bool
     depth: int
     inbox_size: int
     inbox_pitch: int  # rows of ``inbox`` from one SM to the next
@@ -151,7 +168,7 @@ def make_state(
         stats,
         make_shares(stats, streams),
         texture_unit.make_state(texture, sms, streams),
-        due_size, spec.perfect_memory, depth, inbox_size, inbox_pitch, pipe_size,
+        due_size, spec.perfect_memory, spec.global_skips_l1, depth, inbox_size, inbox_pitch, pipe_size,
         1 if register else spec.queue_entries, 1 if register else spec.issue_cycles, spec.shared_latency_cycles,
         l1.latency_cycles, l1.banks, sms,
     )  # fmt: skip

@@ -31,6 +31,18 @@ def parity_masks(name: str, places: int) -> np.ndarray:
     return np.array(masks, np.int64)
 
 
+def fermi_masks(sets: int, line_bytes: int) -> np.ndarray:
+    """The same of the line number for the set hash of Fermi's L1 (32 or 64 sets); other numbers use set 0 alone.
+
+    Source: ``docs/sources/accel-sim.md#cache-strings``.
+    """
+    if sets not in (32, 64):
+        return np.zeros(1, np.int64)
+    shift = line_bytes.bit_length() - 1
+    masks = [1 << bit | 1 << above >> shift for bit, above in enumerate((13, 14, 15, 17, 19))]
+    return np.array([*masks, 1 << 12 >> shift][: sets.bit_length() - 1], np.int64)
+
+
 @inlined
 def parities(masks: np.ndarray, address: int) -> int:
     """The index whose bits are the parities of an address under ``masks``."""

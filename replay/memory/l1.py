@@ -17,7 +17,7 @@ from rayplay.replay.jit.rows import host_prefetch
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.hashes import parities
+from rayplay.replay.memory.hashes import parities, parity_masks
 from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
@@ -36,7 +36,8 @@ class Spec(cache_state.Policy):
     )  # fmt: skip
     bytes: int = value("bytes", "Capacity for data while kernels use little shared memory", 128)
     banks: int = value("count", "Sectors the LSU may look up per cycle, in different banks", 1)
-    bank_hash: str = value("word", "How the sector number chooses the bank", choices=("linear", "xor"))
+    bank_hash: str = value("word", "How the address in units of bank_bytes chooses the bank", choices=("linear", "xor"))
+    bank_bytes: int = value("bytes", "Neighbouring bytes of one bank, a power of two", 1)
     latency_cycles: int = value("cycles", "From the LSU's bank access to the tag check and the data", 1)
     unified_bytes: int = value("bytes", "Size of the memory shared with shared memory; 0: they are separate", 0)
     shared_options: tuple[int, ...] = value("bytes", "Sizes of shared memory that the unified memory can be split at")
@@ -48,7 +49,9 @@ class Spec(cache_state.Policy):
             self.bytes % (self.line_bytes * self.ways) == 0,
             f"bytes ({self.bytes}) must be a multiple of line_bytes x ways ({self.line_bytes * self.ways})",
         )
-        law(self.banks & (self.banks - 1) == 0, f"banks must be a power of two, not {self.banks}")
+        for name in ("banks", "bank_bytes"):
+            number = getattr(self, name)
+            law(number & (number - 1) == 0, f"{name} must be a power of two, not {number}")
         law(self.write_policy != "back", "write_policy back is for the L2: what an L1 is told goes to the L2")
         sends = self.write_allocate in ("none", "naive") or self.write_policy == "through"
         law(
@@ -112,14 +115,15 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -
     policy = cache_state.Policy(
         spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
         "on_miss" if spec.allocate == "on_miss" else "on_fill", spec.write_allocate, spec.dirty_percent, spec.entries,
-        spec.merges, spec.miss_queue, spec.port_bytes,
+        spec.merges, spec.miss_queue, spec.port_bytes, spec.replacement,
     )  # fmt: skip
     entries = min(spec.entries, packets_in_flight)
+    masks = parity_masks(spec.bank_hash, spec.banks) * spec.bank_bytes // SECTOR_BYTES
     return L1(
         cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries, streams=streams),
         np.zeros(sms, np.int64),
-        cache_state.hash_masks(spec.bank_hash, spec.banks),
-        spec.banks - 1 if spec.bank_hash == "linear" else 0,
+        masks,
+        spec.banks - 1 if spec.bank_hash == "linear" and spec.bank_bytes == SECTOR_BYTES else 0,
         spec.invalidate_idle,
     )
 

@@ -38,6 +38,9 @@ class Spec:
     in_packets: int = value("requests", "Requests of an SM that may wait in its input buffer", 2)
     out_packets: int = value("requests", "Requests that may wait in the output buffer of an L2 slice", 1)
     packets_in_flight: int = value("requests", "Requests of an SM that may be under way", 16)
+    arbiter: str = value(
+        "word", "Who goes first: outputs choose inputs in turn, or inputs go in turn", choices=("islip", "round_robin")
+    )
 
     def __post_init__(self) -> None:
         law(self.in_packets >= 2, f"in_packets must be at least 2, not {self.in_packets}")

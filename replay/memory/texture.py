@@ -84,7 +84,7 @@ class Texture(NamedTuple):
 
 def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
     """Empty caches."""
-    policy = Policy(spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES)
+    policy = Policy(spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES, "lru")
     queues = (spec.fragments, spec.requests, spec.lines, spec.results)
     fragments, requests, lines, results = map(ring_size, queues)
     stats = np.zeros((sms, 2), np.int64)

@@ -25,6 +25,7 @@ class Sector:
 class Line:
     tag: int = -1
     used_at: int = 0
+    made_at: int = 0
     bytes_on_fill: bool = False
     sectors: list[Sector] = field(default_factory=lambda: [Sector() for _ in range(4)])
 
@@ -101,7 +102,8 @@ class SlowCache:
         if free:
             return free[-1]
         able = [line for line in ways if not line.any("reserved") and (may_be_dirty or not line.any("dirty"))]
-        return min(able, key=lambda line: line.used_at, default=None)
+        fifo = self.policy.replacement == "fifo"
+        return min(able, key=lambda line: line.made_at if fifo else line.used_at, default=None)
 
     def probe(self, sector: int, index: int, writes: bool) -> tuple[str, Line | None]:
         line = self.find(sector)
@@ -138,6 +140,7 @@ class SlowCache:
                 self.sent.append(("write_back", line.tag * self.per_line, mask, 0))
                 self.count["write_backs"] += 1
         line.tag, line.used_at, line.bytes_on_fill = sector // self.per_line, now, False
+        line.made_at = now
         line.sectors = [Sector() for _ in range(4)]
         line.sectors[sector % self.per_line].state = "reserved"
 

@@ -12,6 +12,7 @@ import numpy as np
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.guard.code_cache import FILES
 from rayplay.formats.guard.digest import source_digest
+from rayplay.formats.place.checkpoint import take_back
 from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.recorder import Counts
@@ -40,8 +41,9 @@ class LaunchNotes:
         if self.resumed is None:
             return
         self.memory.restore(self.resumed.facts, self.resumed.arrays)
-        machine[MACHINE.arena_bytes] = self.memory.used_bytes
-        steps[:] = self.resumed.arrays["steps"]
+        for name, word in self.memory.machine_words().items():
+            machine[MACHINE[name]] = word
+        take_back(steps, self.resumed.arrays["steps"], "steps")
         for name, value in self.resumed.facts["counts"].items():
             setattr(counts, name, value)
 

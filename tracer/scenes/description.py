@@ -4,8 +4,9 @@ Right-handed, y up; colours are linear RGB. Every reader and generator of this p
 acceleration structure and the programs' buffers are made from it and from nothing else.
 """
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,3 +221,24 @@ def sort_opaque_first(scene: Scene) -> Scene:
         order = np.argsort(tested[mesh.material], kind="stable")
         meshes.append(Mesh(mesh.name, mesh.vertices, mesh.triangles[order], mesh.material[order], mesh.uv))
     return Scene(**{**vars(scene), "meshes": meshes})
+
+
+def moved_into_world(scene: Scene) -> Scene:
+    """The same scene with each mesh that is placed once moved to its place, as Vulkan-Sim's workloads have theirs
+    (``docs/sources/vulkan-sim.md#scenes``): its instance then has the identity. A mirrored mesh is wound the other way
+    round, so that its front stays its front."""
+    placed = Counter(instance.mesh for instance in scene.instances)
+    meshes, instances = list(scene.meshes), list(scene.instances)
+    for number, instance in enumerate(scene.instances):
+        if placed[instance.mesh] > 1:
+            continue
+        mesh, matrix = scene.meshes[instance.mesh], instance.object_to_world
+        x, y, z = mesh.vertices.T
+        is_mirrored = np.linalg.det(matrix[:, :3].astype(np.float64)) < 0
+        meshes[instance.mesh] = replace(
+            mesh,
+            vertices=np.stack([(x * a + y * b) + (z * c + d) for a, b, c, d in matrix], axis=1),
+            triangles=np.ascontiguousarray(mesh.triangles[:, [0, 2, 1]]) if is_mirrored else mesh.triangles,
+        )
+        instances[number] = Instance(instance.mesh)
+    return replace(scene, meshes=meshes, instances=instances)

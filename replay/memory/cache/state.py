@@ -13,7 +13,7 @@ import numpy as np
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import HASH_FACTOR, inlined
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
-from rayplay.replay.memory.hashes import IPOLY, parities, parity_masks
+from rayplay.replay.memory.hashes import IPOLY, fermi_masks, parities, parity_masks
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
@@ -68,7 +68,8 @@ FILLS, EVICTIONS, WRITE_BACKS, MERGES = range(10, 14)
 COUNTERS = ("read_hits", "read_pending_hits", "read_line_misses", "read_sector_misses", "read_fails",
             "write_hits", "write_pending_hits", "write_line_misses", "write_sector_misses", "write_fails",
             "fills", "evictions", "write_backs", "merges")  # fmt: skip
-HASHES = ("linear", "xor", "ipoly", "multiplicative")
+HASHES = ("linear", "xor", "ipoly", "fermi", "multiplicative")
+REPLACEMENTS = ("lru", "fifo")
 WRITE_POLICIES = ("through", "back", "evict", "evict_global")
 THROUGH, BACK, EVICT, EVICT_GLOBAL = range(4)
 ALLOCATIONS = ("on_miss", "on_fill")
@@ -97,6 +98,7 @@ class Policy:
     mshr_merges: int = value("count", "Requests that may wait for one sector", 1)
     miss_queue: int = value("requests", "Requests that may wait to leave for the next level", 1)
     port_bytes: int = value("bytes", "Bytes that the data array reads or writes per cycle", 1)
+    replacement: str = value("word", "Which line goes: least recently used, or first allocated", choices=REPLACEMENTS)
 
     def __post_init__(self) -> None:
         law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
@@ -114,8 +116,8 @@ class Policy:
         """Raise ``LawError`` when the hash does not work for ``sets``."""
         if self.set_hash == "ipoly":
             law(sets in IPOLY, f"set_hash ipoly needs 16, 32 or 64 sets, not {sets}")
-        if self.set_hash == "xor":
-            law(sets & (sets - 1) == 0, f"set_hash xor needs a power of two of sets, not {sets}")
+        if self.set_hash in ("xor", "fermi"):
+            law(sets & (sets - 1) == 0, f"set_hash {self.set_hash} needs a power of two of sets, not {sets}")
 
 
 class Cache(NamedTuple):
@@ -158,6 +160,7 @@ class Cache(NamedTuple):
     port_bytes: int
     sector_cycles: int  # that the data array takes for a sector
     given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
+    fifo: int  # 1: uses do not count, lines go in the order of their allocation
 
 
 def make_state(
@@ -175,7 +178,7 @@ def make_state(
         np.zeros(instances * buckets, np.int32),
         np.zeros((groups * 2, 2), np.int64),
         np.zeros((groups, (ways + 63) // 64), np.int64),
-        hash_masks(policy.set_hash, sets),
+        hash_masks(policy.set_hash, sets, policy.line_bytes),
         aligned_rows(instances * apart, MSHR_COLUMNS),
         np.full(instances * mshr_buckets, -1, np.int32),
         np.tile(np.arange(entries, dtype=np.int32), (instances, 1)),
@@ -189,7 +192,7 @@ def make_state(
         int(policy.set_hash == "multiplicative"), entries, apart, policy.mshr_merges, mshr_buckets, ring,
         WRITE_POLICIES.index(policy.write_policy), ALLOCATIONS.index(policy.allocate),
         WRITE_ALLOCATIONS.index(policy.write_allocate), policy.dirty_percent, policy.miss_queue, policy.port_bytes,
-        -(-SECTOR_BYTES // policy.port_bytes), int(given_sets),
+        -(-SECTOR_BYTES // policy.port_bytes), int(given_sets), REPLACEMENTS.index(policy.replacement),
     )  # fmt: skip
     state.unit[:, MSHR_FREE] = entries
     clear(state)
@@ -208,11 +211,11 @@ def clear(state: Cache) -> None:
         state.free_ways[:, word] = -1 if ways == 64 else (1 << ways) - 1
 
 
-def hash_masks(name: str, sets: int) -> np.ndarray:
+def hash_masks(name: str, sets: int, line_bytes: int) -> np.ndarray:
     """``hashes.parity_masks`` of a set hash; empty where the set is no parity of the line number."""
     if name == "multiplicative" or sets & (sets - 1):
         return np.zeros(0, np.int64)
-    return parity_masks(name, sets)
+    return fermi_masks(sets, line_bytes) if name == "fermi" else parity_masks(name, sets)
 
 
 @inlined

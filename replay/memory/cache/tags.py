@@ -1,8 +1,8 @@
 """The lines of a cache: found by a hash of their tag, kept in order of use, and replaced.
 
-Replacement is LRU in every cache; no value of a description chooses another (``victim``). A way without a valid sector
-comes first, the highest such; else the least recently used line (of several used in one cycle the lowest way) among
-lines that wait for nothing, dirty ones only when enough lines of the instance are.
+A way without a valid sector is replaced first, the highest such; else the least recently used line, or under
+``replacement = "fifo"`` the line allocated first (of several in one cycle the lowest way), among lines that wait for
+nothing, dirty ones only when enough lines of the instance are.
 """
 
 import numpy as np
@@ -103,8 +103,8 @@ def link(state: cache.Cache, row: int, group: int) -> None:
 
 @inlined
 def touch(state: cache.Cache, row: int, now: int) -> None:
-    """Update LRU order once a cycle: the order within a cycle is unobservable."""
-    if state.line[row, cache.USED_AT] == now:
+    """Update LRU order once a cycle: the order within a cycle is unobservable. Under FIFO a use changes nothing."""
+    if state.line[row, cache.USED_AT] == now or state.fifo:
         return
     group = list_of(state, row)
     state.line[row, cache.USED_AT] = now

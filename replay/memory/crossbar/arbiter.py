@@ -106,6 +106,20 @@ def win(state: Net, source: int, output: int) -> None:
 
 
 @inlined
+def first_in_turn(state: Net, cycle: int, before: int) -> int:
+    """Round robin over all nodes: the input that comes first, where ``before`` nodes of the other side come before."""
+    inputs = state.arrives.shape[0]
+    first = cycle % (inputs + state.pointer.shape[0]) - before
+    return first if 0 <= first < inputs else 0
+
+
+@inlined
+def may_go(state: Net, source: int, output: int, cycle: int) -> bool:
+    """Round robin: whether an input has a packet, and its output took none in the cycle (noted in ``pointer``)."""
+    return state.arrives[source] == COMPETES and state.pointer[output] != cycle
+
+
+@inlined
 def expect(state: Net, source: int, cycle: int) -> None:
     """An input's oldest packet competes from ``cycle`` on (FAR: it has none)."""
     state.arrives[source] = cycle

@@ -3,10 +3,12 @@
 Peak rate: one packet per interconnect cycle and output, in each direction. In a cycle the outputs are served in their
 order; one whose buffer has room takes a packet of the first input from its pointer on, going round, whose oldest packet
 is for it, and the pointer then stands behind the winner. As in Accel-Sim an input may serve several outputs in a
-cycle: what lies behind a packet that left is the oldest for the outputs that follow. It is the only place where SMs
-meet, at the barrier that ends a quantum: requests up to the barrier go in, and responses come out for the quantum to
-come, since the L2 holds a request longer than a quantum. Responses always find room: a slice sends one a cycle, so no
-more wait than the longest wait, which is counted, has cycles. Source: ``docs/sources/accel-sim.md#crossbar``.
+cycle: what lies behind a packet that left is the oldest for the outputs that follow. With ``round_robin`` the inputs
+are served in turn, from one that moves on by one node (SMs, then slices) every cycle: each sends its oldest packet, if
+its output took none in the cycle and has room. It is the only place where SMs meet, at the barrier that ends a quantum:
+requests up to the barrier go in, and responses come out for the quantum to come, since the L2 holds a request longer
+than a quantum. Responses always find room: a slice sends one a cycle, so no more wait than the longest wait, which is
+counted, has cycles. Source: ``docs/sources/accel-sim.md#crossbar``.
 """
 
 from typing import NamedTuple
@@ -36,9 +38,12 @@ class Crossbar(NamedTuple):
     from_l2: clocks.Ratio
     to_l2: clocks.Ratio
     known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see above
+    round_robin: bool
 
 
-def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) -> Crossbar:
+def make_state(
+    sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int, round_robin: bool = False
+) -> Crossbar:  # fmt: skip
     """Empty networks."""
     return Crossbar(
         arbiter.make_net(sms, slices),
@@ -48,6 +53,7 @@ def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) 
         clocks.ratio(l2_khz, net_khz),
         clocks.ratio(net_khz, l2_khz),
         np.full((sms, 3), -1, np.int64),
+        round_robin,
     )
 
 
@@ -112,20 +118,36 @@ def admit_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle:
 @inlined
 def transfer_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int) -> None:
     """Every slice's buffer with room takes one request."""
-    net, part = state.requests, arbiter.next_wanted(state.requests, 0)
+    net = state.requests
+    if state.round_robin:
+        sms = net.arrives.shape[0]
+        first = arbiter.first_in_turn(net, cycle, 0)
+        for step in range(sms):
+            sm = (first + step) % sms
+            part = state.known[sm, SLICE]
+            if arbiter.may_go(net, sm, part, cycle) and has_room(state, cache, cycle, part):
+                take_request(state, port, cache, cycle, part, sm)
+                net.pointer[part] = cycle
+        return
+    part = arbiter.next_wanted(net, 0)
     while part >= 0:
-        take_request(state, port, cache, cycle, part)
+        if has_room(state, cache, cycle, part):
+            take_request(state, port, cache, cycle, part, arbiter.grant(net, part))
         part = arbiter.next_wanted(net, part + 1)
 
 
 @inlined
-def take_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int, part: int) -> None:
-    """A slice's buffer takes a request if it has room."""
-    if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
-        l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
-        if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
-            return
-    sm = arbiter.grant(state.requests, part)
+def has_room(state: Crossbar, cache: l2_state.L2, cycle: int, part: int) -> bool:
+    """Whether the buffer before a slice takes one more request."""
+    if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] < cache.out_packets:
+        return True
+    l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
+    return cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] < cache.out_packets
+
+
+@inlined
+def take_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int, part: int, sm: int) -> None:
+    """The buffer before a slice takes the oldest request of an SM."""
     at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
     row = part * cache.ring + wrap(cache.slice[part, l2_state.TAIL], cache.ring)
     cache.slice[part, l2_state.TAIL] += 1
@@ -140,12 +162,12 @@ def take_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: i
 
 
 @inlined
-def reply_arrives(state: Crossbar, cache: l2_state.L2, part: int) -> int:
+def reply_arrives(cache: l2_state.L2, part: int) -> int:
     """Cycle from which a slice's oldest response competes."""
     if cache.slice[part, l2_state.OUT_HEAD] == cache.slice[part, l2_state.OUT_TAIL]:
         return FAR
     row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
-    return clocks.at_or_after(state.from_l2, cache.output[row, 0])
+    return cache.output[row, 0]
 
 
 @separate
@@ -157,7 +179,7 @@ def route_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, until
         ports.rewind_responses(port, sm)
     for part in range(net.arrives.shape[0]):
         if net.arrives[part] != arbiter.COMPETES:
-            arbiter.expect(net, part, reply_arrives(state, cache, part))
+            arbiter.expect(net, part, reply_arrives(cache, part))
     cycle = arbiter.next_cycle(net)
     while cycle < last:
         if net.net[arbiter.SOONEST] <= cycle:
@@ -173,12 +195,11 @@ def route_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, until
 @inlined
 def offer_response(state: Crossbar, cache: l2_state.L2, part: int, cycle: int) -> None:
     """Let a slice's oldest response compete if it has arrived."""
-    arrives = reply_arrives(state, cache, part)
+    arrives = reply_arrives(cache, part)
     if arrives > cycle:
         arbiter.expect(state.replies, part, arrives)
         return
-    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
-    arbiter.compete(state.replies, part, cache.output[row, 1] & ((1 << l2_state.SM_BITS) - 1))
+    arbiter.compete(state.replies, part, reply_target(cache, part))
 
 
 @inlined
@@ -196,17 +217,40 @@ def admit_responses(state: Crossbar, cache: l2_state.L2, cycle: int) -> None:
 @inlined
 def transfer_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int) -> None:
     """Every SM takes one response, which leaves the crossbar in the next cycle."""
-    net, sm = state.replies, arbiter.next_wanted(state.replies, 0)
+    net = state.replies
+    if state.round_robin:
+        parts = net.arrives.shape[0]
+        first = arbiter.first_in_turn(net, cycle, net.pointer.shape[0])
+        for step in range(parts):
+            part = (first + step) % parts
+            sm = reply_target(cache, part)
+            if arbiter.may_go(net, part, sm, cycle):
+                take_response(state, port, cache, cycle, sm, part)
+                net.pointer[sm] = cycle
+        return
+    sm = arbiter.next_wanted(net, 0)
     while sm >= 0:
-        part = arbiter.grant(net, sm)
-        row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
-        waited = cycle - reply_arrives(state, cache, part)
-        cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
-        cache.slice[part, l2_state.OUT_HEAD] += 1
-        ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> l2_state.SM_BITS)
-        arbiter.win(net, part, sm)
-        offer_response(state, cache, part, cycle)
+        take_response(state, port, cache, cycle, sm, arbiter.grant(net, sm))
         sm = arbiter.next_wanted(net, sm + 1)
+
+
+@inlined
+def reply_target(cache: l2_state.L2, part: int) -> int:
+    """SM that a slice's oldest response goes to."""
+    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
+    return cache.output[row, 1] & ((1 << l2_state.SM_BITS) - 1)
+
+
+@inlined
+def take_response(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int, sm: int, part: int) -> None:
+    """An SM takes the oldest response of a slice."""
+    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
+    waited = cycle - reply_arrives(cache, part)
+    cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
+    cache.slice[part, l2_state.OUT_HEAD] += 1
+    ports.reply(port, sm, clocks.after(state.to_core, cycle), cache.output[row, 1] >> l2_state.SM_BITS)
+    arbiter.win(state.replies, part, sm)
+    offer_response(state, cache, part, cycle)
 
 
 @compiled

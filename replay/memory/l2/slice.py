@@ -108,9 +108,9 @@ def begin_stall(state: l2.L2, part: int, cycle: int) -> None:
 
 @inlined
 def respond(state: l2.L2, part: int, now: int, word: int) -> None:
-    """Send a response in the next free cycle."""
+    """Send a response in the next free cycle of the interconnect."""
     own = state.slice
-    cycle = max(now, own[part, l2.LAST_REPLY]) + 1
+    cycle = max(clocks.at_or_before(state.to_net, now), own[part, l2.LAST_REPLY]) + 1
     own[part, l2.LAST_REPLY] = cycle
     row = part * state.out_pitch + wrap(own[part, l2.OUT_TAIL], state.out_ring)
     own[part, l2.OUT_TAIL] += 1
@@ -138,8 +138,14 @@ def rewind_input(state: l2.L2, part: int) -> None:
 
 @inlined
 def may_respond(state: l2.L2, part: int, now: int) -> bool:
-    """Whether the queue of responses has room; one of them leaves in every cycle."""
-    return state.slice[part, l2.LAST_REPLY] - now < state.reply_queue
+    """Whether the queue of responses has room; one of them leaves in every cycle of the interconnect."""
+    return state.slice[part, l2.LAST_REPLY] - clocks.at_or_before(state.to_net, now) < state.reply_queue
+
+
+@inlined
+def used_at(state: l2.L2, part: int, now: int) -> int:
+    """Time of a use in L2 cycle ``now`` as the replacement knows it: in core cycles, ahead by what the host copied."""
+    return clocks.at_or_after(state.to_core, now) + state.slice[part, l2.COPIED]
 
 
 @inlined
@@ -158,7 +164,7 @@ def step(state: l2.L2, memory: Dram, part: int, now: int) -> None:
         if word >= 0:
             respond(state, part, now, word)
     if dram.has_fill(memory, part):
-        fill(tags, part, now + own[part, l2.COPIED], dram.take_fill(memory, part, now))
+        fill(tags, part, used_at(state, part, now), dram.take_fill(memory, part, now))
     if tags.unit[part, cache_state.QUEUE_HEAD] != tags.unit[part, cache_state.QUEUE_TAIL] and dram.has_room(
         memory, part
     ):
@@ -205,7 +211,9 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     byte_mask = (state.input[row, 2] >> 2) & cache_state.FULL
     word, home = state.input[row, 3], state.input[row, 4]
     queued = tags.unit[part, cache_state.QUEUE_TAIL] - tags.unit[part, cache_state.QUEUE_HEAD]
-    used = now + own[part, l2.COPIED]
+    used = used_at(state, part, now)
+    lag = now + own[part, l2.COPIED] - used  # of the replacement's time behind the data array's
+    tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
     if kind == WRITE:
         answer = write(tags, part, used, sector, home, byte_mask, 0, word, queued)
@@ -213,6 +221,7 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     else:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == cache_state.HIT
+    tags.unit[part, cache_state.DATA_FREE_AT] += lag
     if answered:
         respond(state, part, now, word)
     if answer == cache_state.FAIL:
@@ -248,7 +257,7 @@ def warm(state: l2.L2, first: int, count: int, mask: int, now: int, stream: int)
     for number in range(first, first + count):
         sector = number & mask
         part = slice_of(state.addresses, sector)
-        used = now + state.slice[part, l2.COPIED]
+        used = now + state.slice[part, l2.COPIED]  # ``now`` is a core cycle
         count_for(state.tags, part, stream)
         cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
         state.slice[part, l2.COPIED] += 1

@@ -24,7 +24,7 @@ STALL_HEAD = 6  # of the stretches without such
 STALL_TAIL = 7
 OUT_HEAD = 8  # responses that left
 OUT_TAIL = 9  # responses that came
-LAST_REPLY = 10  # cycle of the last response
+LAST_REPLY = 10  # interconnect cycle of the last response
 NEXT = 11  # next cycle with an event
 WAITS = 12  # 1: for room in its queue to the DRAM
 COPIED = 13  # sectors that the host copied to it
@@ -66,7 +66,7 @@ class L2(NamedTuple):
     slice: FixedRows  # int64[slices, SLICE_COLUMNS]
     input: FixedRows  # int64[slices * ring, 5]
     stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
-    output: FixedRows  # int64[slices * out_pitch, 2]: cycle, tag and SM
+    output: FixedRows  # int64[slices * out_pitch, 2]: interconnect cycle, tag and SM
     stats: FixedRows  # int64[slices, 2]
     ring: int
     out_ring: int
@@ -79,11 +79,12 @@ class L2(NamedTuple):
     controllers: int
     to_core: Ratio
     from_core: Ratio
+    to_net: Ratio
 
 
 def make_state(
-    spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, l2_khz: int,
-    streams: int = 1,
+    spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
+    l2_khz: int, streams: int = 1,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
@@ -106,7 +107,7 @@ def make_state(
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
         ring, out_ring, out_pitch, out_packets, spec.input_queue, spec.reply_queue, spec.latency_cycles,
-        per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz),
+        per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz), ratio(l2_khz, net_khz),
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

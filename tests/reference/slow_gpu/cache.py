@@ -16,7 +16,7 @@ class Line:
     """128 B: the state of each sector, and which bytes were written."""
 
     def __init__(self) -> None:
-        self.tag, self.used = -1, 0
+        self.tag, self.used, self.allocated = -1, 0, 0
         self.status = [INVALID] * 4
         self.readable = [True] * 4
         self.fill_modified, self.fill_readable = [False] * 4, [False] * 4
@@ -25,7 +25,7 @@ class Line:
 
     def allocate(self, tag: int, sector: int, now: int) -> None:
         self.__init__()  # type: ignore[misc]
-        self.tag, self.used = tag, now
+        self.tag, self.used, self.allocated = tag, now, now
         self.status[sector] = RESERVED
 
     def allocate_sector(self, sector: int, now: int) -> None:
@@ -50,6 +50,14 @@ class Line:
         return not any(self.status)
 
 
+def fermi(address: int, sets: int) -> int:
+    """The set hash of Fermi's L1 (Nugteren et al., HPCA 2014); with other numbers of sets all lie in set 0."""
+    if sets not in (32, 64):
+        return 0
+    lower, upper = address >> 7 & 0x1F, (address & 0xE000) >> 13 | (address & 0x20000) >> 14 | (address & 0x80000) >> 15
+    return lower ^ upper | ((address & 0x1000) >> 7 if sets == 64 else 0)
+
+
 class Tags:
     """Sets of lines; the ways may change between kernels."""
 
@@ -65,6 +73,8 @@ class Tags:
 
     def set_index(self, address: int) -> int:
         line = self.set_address(address) // 128
+        if self.config.fermi:
+            return fermi(line * 128, self.config.sets)
         low, high = line % self.config.sets, line // self.config.sets
         return ipoly(high, low, self.config.sets) if self.config.ipoly else low
 
@@ -83,8 +93,8 @@ class Tags:
                 continue
             if line.is_invalid:
                 invalid = index
-            elif line.used < oldest_use:
-                oldest, oldest_use = index, line.used
+            elif (time := line.allocated if self.config.fifo else line.used) < oldest_use:
+                oldest, oldest_use = index, time
         victim = invalid if invalid >= 0 else oldest
         return (FAIL, -1) if victim < 0 else (MISS, victim)
 

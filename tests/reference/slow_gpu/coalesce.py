@@ -55,7 +55,7 @@ def atomic_sectors(op: Op) -> list[Access]:
 def local_sectors(op: Op, threads: int, residents: int, sm: int, sms: int, start: int) -> list[Access]:
     """Local memory: equal offsets of consecutive threads lie beside each other, 4 B each.
 
-    threads  of a CTA, padded to warps; residents: CTAs that an SM can hold.
+    threads  of a CTA, padded to warps; residents: CTAs that an SM can hold. Legacy order: of an SM, and 1.
     """
     found: dict[int, Access] = {}
     all_threads = threads * residents * sms

@@ -16,6 +16,8 @@ class CacheConfig:
     ipoly: bool
     dirty_percent: float  # a dirty line is no victim while a smaller share of all lines is dirty
     whole_sectors: bool = False  # GPGPU-Sim 4.0: a sector written in parts is no hit, for writes neither
+    fifo: bool = False
+    fermi: bool = False
 
 
 L1_2060 = CacheConfig(4, 128, 256, 32, 16, write_through=True, ipoly=False, dirty_percent=25)
@@ -89,6 +91,9 @@ class GpuConfig:
     l1: CacheConfig = L1_2060
     l1_latency: int = 32
     l1_banks: int = 4
+    bank_bytes: int = 32
+    skip_l1: bool = False  # global memory goes past the L1
+    local_by_cta: bool = True
     unified_bytes: int = 96 * 1024  # L1 and shared memory together; 0: the L1 keeps its ways
     shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)
     shared_latency: int = 30
@@ -107,8 +112,11 @@ class GpuConfig:
     slice_replies: int = 64
     crossbar_inputs: int = 512
     crossbar_outputs: int = 512
+    round_robin: bool = False
     dram: DramConfig = DramConfig()
     core_mhz: float = 1365.0
+    crossbar_mhz: float = 0.0  # 0: as the core
+    l2_mhz: float = 0.0
     dram_mhz: float = 3500.5
     local_start: int = 2**64 + 0xC0000000 - 80 * 96 * 1024 - 80 * 4096 * 16384  # addresses are unsigned
 

@@ -15,6 +15,7 @@ class Network:
         self.first_input, self.nodes = first_input, nodes
         self.input_limit, self.output_limit = config.crossbar_inputs, config.crossbar_outputs
         self.turn = [0] * outputs  # number of the node that an output looks at first
+        self.round_robin, self.first = config.round_robin, -1
         self.waiting = 0
 
     def may_push(self, source: int) -> bool:
@@ -32,11 +33,29 @@ class Network:
 
         An input may serve several outputs in a cycle: what stands behind a packet that left is in front for the next.
         """
+        self.first = (self.first + 1) % self.nodes
         if not self.waiting:
+            return
+        if self.round_robin:
+            self._serve_inputs()
             return
         for target, queue in enumerate(self.outputs):
             if len(queue) < self.output_limit:
                 self._grant(target)
+
+    def _serve_inputs(self) -> None:
+        """Inputs in turn, from a node that moves on every cycle; each sends one packet, and an output takes one."""
+        taken = set()
+        for step in range(self.nodes):
+            source = (self.first + step) % self.nodes - self.first_input
+            if not 0 <= source < len(self.inputs) or not self.inputs[source]:
+                continue
+            target, request = self.inputs[source][0]
+            if target not in taken and len(self.outputs[target]) < self.output_limit:
+                self.outputs[target].append(request)
+                self.inputs[source].popleft()
+                self.waiting -= 1
+                taken.add(target)
 
     def _grant(self, target: int) -> None:
         for step in range(self.nodes):

@@ -5,6 +5,7 @@ Source: docs/sources/accel-sim.md#execution-model, #clock-domains, #cta-dispatch
 
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 
 from .address import Mapping
 from .cache import HIT, HIT_RESERVED, MISS, SECTOR_MISS
@@ -27,21 +28,20 @@ class Result:
 
 
 class Clocks:
-    """The next domains to tick: times in seconds as floating point, added up as in Accel-Sim."""
+    """The next domains to tick. Times are exact (DEVIATIONS R15), where Accel-Sim adds up floating-point seconds."""
 
     def __init__(self, config: GpuConfig) -> None:
-        self.core_period, self.dram_period = 1 / (config.core_mhz * 1000000), 1 / (config.dram_mhz * 1000000)
-        self.core = self.dram = 0.0
+        core = config.core_mhz
+        clocks = (core, config.crossbar_mhz or core, config.l2_mhz or core, config.dram_mhz)
+        self.periods = [1 / Fraction(str(mhz)) for mhz in clocks]
+        self.times = [Fraction(0)] * 4
 
-    def next(self) -> tuple[bool, bool]:
-        """(core, L2 and crossbar tick; DRAM ticks)."""
-        smallest = min(self.core, self.dram)
-        core, dram = self.core <= smallest, self.dram <= smallest
-        if dram:
-            self.dram += self.dram_period
-        if core:
-            self.core += self.core_period
-        return core, dram
+    def next(self) -> list[bool]:
+        """Whether core, crossbar, L2 and DRAM tick."""
+        smallest = min(self.times)
+        ticks = [time == smallest for time in self.times]
+        self.times = [time + tick * period for time, tick, period in zip(self.times, ticks, self.periods, strict=True)]
+        return ticks
 
 
 class Gpu:
@@ -89,21 +89,24 @@ class Gpu:
 
     def _tick(self) -> None:
         """One step of the clock domains."""
-        core, dram = self.clocks.next()
+        core, crossbar, l2, dram = self.clocks.next()
         if core:
             for sm in self.sms:
                 self._deliver(sm)
+        if crossbar:
             for part in self.slices:
                 part.reply(self.replies)
         if dram:
             for partition in self.partitions:
                 partition.clock(self.now)
-        if core:
+        if l2:
             for part in self.slices:
                 part.take(self.requests, self.now)
                 part.cycle(self.now)
+        if crossbar:
             self.requests.advance()
             self.replies.advance()
+        if core:
             for sm in self.sms:
                 sm.cycle()
             self.now += 1

@@ -128,7 +128,7 @@ class LdSt:
             request.line.missing -= 1
         elif request.is_write:
             self.sm.warps[request.op.warp].stores -= 1
-        elif not request.op.instruction.bypasses:
+        elif not self._bypasses(request.op):
             self.l1.fill(request)
         elif self.bypassed is None:
             self.bypassed = request
@@ -183,7 +183,7 @@ class LdSt:
             if self.texture.access(op, op.accesses[-1]):
                 op.accesses.pop()
             return not op.accesses
-        if instruction.bypasses:
+        if self._bypasses(op):
             if self.sm.gpu.requests.may_push(self.sm.number):
                 self._send(self._request(op, op.accesses.pop()))
                 if instruction.is_store:
@@ -192,12 +192,16 @@ class LdSt:
             self._to_l1(op)
         return not op.accesses
 
+    def _bypasses(self, op: Op) -> bool:
+        instruction = op.instruction
+        return instruction.bypasses or (self.config.skip_l1 and instruction.space == "global")
+
     def _to_l1(self, op: Op) -> None:
         """Up to one access per bank, highest address first; the first busy bank ends the cycle."""
         for _ in range(self.config.l1_banks):
             if not op.accesses:
                 return
-            queue = self.queues[op.accesses[-1].address // 32 % self.config.l1_banks]
+            queue = self.queues[op.accesses[-1].address // self.config.bank_bytes % self.config.l1_banks]
             if queue[-1] is not None:
                 return
             queue[-1] = self._request(op, op.accesses.pop())

@@ -141,7 +141,11 @@ class Sm:
             op.accesses = sorted({byte // line for pair in ends for byte in pair})
         elif instruction.space == "local":
             threads = -(-self.kernel.threads // 32) * 32
-            where = (threads, self.residents, self.number, self.config.sms, self.config.local_start)
+            of_cta = self.config.local_by_cta
+            where = (
+                threads if of_cta else self.config.warps * 32, self.residents if of_cta else 1, self.number,
+                self.config.sms, self.config.local_start,
+            )  # fmt: skip
             op.accesses = coalesce.local_sectors(op, *where)
         elif instruction.space:
             op.accesses = coalesce.atomic_sectors(op) if instruction.is_atomic else coalesce.sectors(op)

@@ -39,6 +39,7 @@ def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, in
     """The case of a seed. With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps."""
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
+    values |= options(Random(f"options {seed}"))
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
@@ -92,6 +93,21 @@ def rules_of_version(random: Random) -> dict[str, Any]:
     }
 
 
+def options(random: Random) -> dict[str, Any]:
+    """Options that the released configurations leave at their defaults; two of three cases do likewise."""
+    if random.random() < 0.67:
+        return {}
+    pick = random.choice
+    core, net, l2 = pick(((1_365_000,) * 3, (1_132_000, 1_365_000, 1_900_001), (1_365_000, 900_007, 700_001)))
+    return {
+        "sm.clock_khz": core, "memory.interconnect_clock_khz": net, "memory.l2_clock_khz": l2,
+        "interconnect.arbiter": pick(("islip", "round_robin")), "lsu.global_skips_l1": pick((False, False, True)),
+        "lsu.local_order": pick(("cta", "sm")), "l1.bank_bytes": pick((16, 32, 64, 128)),
+        "l1.replacement": pick(("lru", "fifo")), "l2.replacement": pick(("lru", "fifo")),
+        "l1.set_hash": pick(("linear", "fermi")),
+    }  # fmt: skip
+
+
 def assignments(values: dict[str, Any]) -> list[str]:
     """For ``replay.gpu.description.load``."""
     slices = values["memory.count"] * values["l2.slices_per_controller"]
@@ -127,15 +143,19 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         fetch_width=pipeline["fetches"], result_buses=pipeline["result_buses"],
         latencies={**latencies, "ONE": (1, 1)},
         l1=CacheConfig(
-            4, *(l1[name] for name in CACHE), write_through=True, ipoly=False, dirty_percent=l1["dirty_percent"]
+            4, *(l1[name] for name in CACHE), write_through=True, ipoly=False, dirty_percent=l1["dirty_percent"],
+            fifo=l1.get("replacement") == "fifo", fermi=l1.get("set_hash") == "fermi",
         ),
+        bank_bytes=values.get("l1.bank_bytes", 32), skip_l1=values.get("lsu.global_skips_l1", False),
+        local_by_cta=values.get("lsu.local_order", "cta") == "cta",
+        round_robin=values.get("interconnect.arbiter") == "round_robin",
         l1_latency=l1["latency_cycles"], l1_banks=l1["banks"], unified_bytes=20480, shared_options=(0, 4096, 16384),
         shared_latency=values["lsu.shared_latency_cycles"],
         texture=TextureConfig(texture.pop("sass_accesses"), **texture),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
         l2=CacheConfig(
             16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0,
-            whole_sectors=l2["write_allocate"] == "lazy_whole_sectors",
+            whole_sectors=l2["write_allocate"] == "lazy_whole_sectors", fifo=l2.get("replacement") == "fifo",
         ),
         rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],
         slice_input=l2["input_queue"], slice_to_dram=l2["to_dram_queue"], slice_from_dram=l2["from_dram_queue"],
@@ -143,7 +163,8 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         dram=DramConfig(
             **timing, groups=dram["bank_groups"], queue=dram["queue_entries"], return_queue=dram["return_entries"]
         ),
-        core_mhz=1365.0, dram_mhz=dram["clock_khz"] / 1000,
+        core_mhz=values.get("sm.clock_khz", 1_365_000) / 1000, l2_mhz=values.get("memory.l2_clock_khz", 0) / 1000,
+        crossbar_mhz=values.get("memory.interconnect_clock_khz", 0) / 1000, dram_mhz=dram["clock_khz"] / 1000,
     )  # fmt: skip
 
 

@@ -79,8 +79,17 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_concurrent_kernel_sm 1", "sm.concurrent_kernels", 32),
         ("-dram_seperate_write_queue_enable 1\n-dram_write_queue_size 64:56:32", "dram.write_low", 32),
         ("-gpgpu_rt_max_warps 8", "rt.warps", 8),
+        ("-gpgpu_TB_launch_latency 100", "sm.cta_launch_cycles", 100),
+        ("-gpgpu_shmem_num_banks 16", "lsu.shared_banks", 16),
+        ("-gpgpu_shmem_limited_broadcast 1", "lsu.one_broadcast", True),
         ("-gpgpu_rt_intersection_latency 1,2,3,4,5,6,7", "rt.triangle_hit_cycles", 6),
         ("-gpgpu_rt_use_l1 0", "rt.cache", "private"),
+        ("-gpgpu_cache:dl2 S:64:128:16,F:B:m:L:P,A:192:4,32:0,32", "l2.replacement", "fifo"),
+        ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:H,A:256:32,16:0,32", "l1.set_hash", "fermi"),
+        ("-gpgpu_l1_banks_byte_interleaving 64", "l1.bank_bytes", 64),
+        ("-gpgpu_gmem_skip_L1D 1", "lsu.global_skips_l1", True),
+        ("-gpgpu_local_mem_map 0", "lsu.local_order", "sm"),
+        ("-icnt_arbiter_algo 0", "interconnect.arbiter", "round_robin"),
         ("-gpgpu_cache:dl2 S:32:128:16,L:B:m:L:P,A:192:4,32:0,32", "l2.bytes", 32 * 128 * 16 * 24),
     ],
 )
@@ -95,6 +104,8 @@ def test_vulkan_sims_configuration_has_the_rules_of_its_version(folder: Path) ->
     gpu, told = load(str(folder / "gpgpusim.config")), list(notes(str(folder / "gpgpusim.config")))
     found = (gpu.scheduler.policy, gpu.pipeline.collector_owner, gpu.l2.write_allocate, gpu.l1.write_allocate)
     assert found == ("gtlrr", "sm", "lazy_whole_sectors", "lazy_fetch_on_read")
+    assert (gpu.lsu.local_interleaved, gpu.lsu.local_block_bytes) == (False, 256)
+    assert (gpu.rt.mshr_limit, gpu.rt.response) == ("vulkan-sim", "vulkan-sim")
     assert told[1].startswith("options of Vulkan-Sim's RT unit are given: scheduler.policy, ")
     lines = [line for line in explain(str(folder / "gpgpusim.config")) if "scheduler.policy" in line]
     assert lines[0].endswith("gpgpusim.config:13, in Vulkan-Sim]")
@@ -129,6 +140,8 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_scheduler fifo", "config:35: -gpgpu_scheduler must be one of gto, lrr, old, oldest, found 'fifo'"),
         ("-gpgpu_cache:dl1 none", "config:35: -gpgpu_cache:dl1 must be a cache such as"),
         ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
+        ("-gpgpu_cache:dl1 N:4:128:64,L:T:m:L:L,A:256:32,16:0,32", "must have sectors and associative MSHRs"),
+        ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,S:256:32,16:0,32", "must have sectors and associative MSHRs"),
         ("-gpgpu_dram_timing_opt CCD=4:XYZ=1", "must be timings nbk, CCD"),
         ("-gpgpu_shader_core_pipeline 1024:64", "must be threads:32, since a warp has 32 lanes"),
         ("-gpgpu_shader_core_pipeline 4096:32", "warps must be at most 64, not 128"),

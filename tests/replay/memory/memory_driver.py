@@ -73,8 +73,12 @@ class Machine:
         self.ports = port.make_state(gpu.interconnect, sms, gpu.longest_quantum)
         flying = sms * gpu.interconnect.packets_in_flight
         self.memory = Memory(
-            crossbar.make_state(sms, gpu.l2_slices, core, memory.interconnect_clock_khz, l2_khz),
-            l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, flying, core, l2_khz),
+            crossbar.make_state(
+                sms, gpu.l2_slices, core, memory.interconnect_clock_khz, l2_khz,
+                gpu.interconnect.arbiter == "round_robin",
+            ),
+            l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, flying, core,
+                memory.interconnect_clock_khz, l2_khz,),
             dram_state.make_state(
                 gpu.dram, memory.count, gpu.l2.slices_per_controller, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
                 gpu.l2.latency_cycles, core, l2_khz,

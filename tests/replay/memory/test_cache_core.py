@@ -23,7 +23,7 @@ READ, WRITE, FILL, NEXT, DRAIN, WARM, INVALIDATE = range(7)
 ANSWERS = ("hit", "hit_reserved", "miss", "sector_miss", "fail")
 KINDS = ("read", "write", "write_back")
 AT = 1  # of two instances: the other one must stay untouched
-ORDINARY = Policy(128, 4, "linear", "back", "on_miss", "lazy_fetch_on_read", 0, 6, 3, 8, 32)
+ORDINARY = Policy(128, 4, "linear", "back", "on_miss", "lazy_fetch_on_read", 0, 6, 3, 8, 32, "lru")
 
 
 @entry_point
@@ -159,6 +159,7 @@ POLICIES = {
     "fetch on write": dataclasses.replace(ORDINARY, write_allocate="fetch_on_write", dirty_percent=40),
     "evict": dataclasses.replace(ORDINARY, write_policy="evict", write_allocate="none"),
     "lines of one sector": dataclasses.replace(ORDINARY, line_bytes=32, set_hash="xor", mshr_merges=2),
+    "first in, first out": dataclasses.replace(ORDINARY, replacement="fifo", dirty_percent=10),
     "narrow port": dataclasses.replace(ORDINARY, port_bytes=16, miss_queue=4),
 }
 
@@ -187,23 +188,28 @@ def scripts(draw: st.DrawFn) -> list[tuple[int, int]]:
     return [draw(code) for _ in range(draw(st.integers(1, 400)))]
 
 
-@example(32, 9, "through", ("on_miss", "none"), 0, 3, 1, 9, 3, 35401)  # forgotten, brought back, forgotten again
-@example(32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468)  # dirty on a fill after it was dropped
+@example(32, 9, "through", ("on_miss", "none"), 0, 3, 1, 9, 3, 35401, "lru")  # forgotten, brought back, forgotten again
+@example(
+    32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468, "lru"
+)  # dirty on a fill after it was dropped
 @settings(max_examples=120, deadline=None)
 @given(
     st.sampled_from((32, 64, 128)), st.integers(1, 70), st.sampled_from(cache_state.WRITE_POLICIES),
     st.sampled_from((("on_miss", "none"), ("on_miss", "naive"), ("on_miss", "fetch_on_write"),
                      ("on_miss", "lazy_fetch_on_read"), ("on_miss", "lazy_whole_sectors"), ("on_fill", "none"))),
     st.integers(0, 100), st.integers(1, 9), st.integers(1, 4), st.integers(4, 9), st.integers(1, 3),
-    scripts(),
+    scripts(), st.sampled_from(cache_state.REPLACEMENTS),
 )  # fmt: skip
 def test_any_policy_behaves_as_the_slow_twins(
     line_bytes: int, ways: int, write_policy: str, allocate: tuple[str, str], dirty_percent: int, entries: int,
     merges: int, miss_queue: int, sets: int, script: int | list[tuple[int, int]],
+    replacement: str,
 ) -> None:  # fmt: skip
     if allocate[0] == "on_fill" and write_policy == "back":
         write_policy = "through"
-    policy = Policy(line_bytes, ways, "linear", write_policy, *allocate, dirty_percent, entries, merges, miss_queue, 32)
+    policy = Policy(
+        line_bytes, ways, "linear", write_policy, *allocate, dirty_percent, entries, merges, miss_queue, 32, replacement
+    )
     check(policy, sets, script, 250)
 
 
@@ -225,6 +231,17 @@ EQUATIONS = {
         (2, 3, 7, 9, 12, 13, 14, 15, 17), (3, 4, 8, 10, 13, 14, 15, 16, 18), (4, 5, 9, 11, 14, 15, 16, 17),
     ],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("sets", "line_bytes"), [(32, 128), (64, 128), (64, 64), (4, 128)])
+def test_fermis_hash_takes_five_bits_and_adds_five_others(sets: int, line_bytes: int) -> None:
+    """Address bits 13, 14, 15, 17 and 19 change one bit each; of 64 sets bit 12 is the highest. Else set 0 is used."""
+    changes = {bit: 1 << bit - 7 if line_bytes == 128 else 1 << bit - 6 for bit in range(7, 11)}
+    changes |= {11: 16 if line_bytes == 128 else 0, 12: 32, 13: 1, 14: 2, 15: 4, 16: 0, 17: 8, 18: 0, 19: 16, 20: 0}
+    addresses = np.array([0, *(1 << bit for bit in changes)])
+    policy, found = dataclasses.replace(ORDINARY, set_hash="fermi", line_bytes=line_bytes), np.zeros_like(addresses)
+    sets_of(cache_state.make_state(policy, sets, 1, 4, 6), addresses // line_bytes, found)
+    assert found.tolist() == [0, *(change % sets if sets > 4 else 0 for change in changes.values())]
 
 
 @pytest.mark.parametrize("sets", EQUATIONS)
