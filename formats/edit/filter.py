@@ -42,7 +42,7 @@ class Lanes(NamedTuple):
 
     selected   uint32[warps], the lanes that stay: selected pixels, and lanes without a pixel.
     whole      bool[blocks], blocks whose visits keep all their lanes: the prologue and its exit.
-    entered    bool[instructions], those of these blocks.
+    entered    bool[instructions], the instructions of these blocks.
     """
 
     selected: np.ndarray

@@ -1,7 +1,7 @@
 """Elementary functions and sums that give the same bits on every processor.
 
 numpy and the C library choose other code where a processor has AVX-512 or fused multiply-add, whose last bits differ;
-so do BLAS and what is built on it (``@``, ``polyfit``, ``corrcoef``). A number that is published is made of these
+so do BLAS and its users (``@``, ``polyfit``, ``corrcoef``). A number that is published is made of these
 functions, of Python's arithmetic, and of numpy's sums, which have one order. Values are rounded once, from 40 digits.
 """
 

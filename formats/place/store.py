@@ -1,4 +1,4 @@
-"""Publish a folder in a store: written beside what is there, switched by its manifest.
+"""Publish a folder in a store: written beside the old one, switched by its manifest.
 
 A store has no rename, and a file of it changes in one step. So tables get names that are free, the manifest that
 names them comes last, and only then what it no longer names goes: a reader finds the old trace or the new one. Files

@@ -13,7 +13,7 @@ LONGEST_LINE = 1200
 
 
 def fault(case: Case, verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:
-    """What is wrong of a run; "" when it is as the case wants it."""
+    """Faults of a run; "" when it is as the case wants it."""
     try:
         found = judged(verb, run, before, folder)
     except AssertionError as error:

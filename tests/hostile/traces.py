@@ -85,7 +85,7 @@ def provenance(text: str, digest: bool = True) -> Any:
 
 
 def with_table(table: str, data: Callable[[], pa.Table], **options: Any) -> Any:
-    """Make a trace one of whose files is written anew."""
+    """Make a trace one of whose files is another."""
 
     def make(folder: Path) -> None:
         path = make_trace(folder / "a.trace", 1, (40, 6), 0)

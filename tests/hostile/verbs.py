@@ -68,7 +68,7 @@ class Case:
     kind    of ``VERBS``.
     make    writes the input into a folder, under the name that the verbs of its kind take.
     says    regular expression found in what every verb that refuses it says.
-    served  verbs that may also serve it, because they do not read what is hostile; all others must refuse it.
+    served  verbs that may also serve it, because they do not read the hostile part; all others must refuse it.
     verbs   the verbs to run; empty: all of its kind.
     """
 

@@ -35,7 +35,7 @@ class Warm:
         )  # fmt: skip
 
     def run(self, folder: Path, module: str, arguments: list[str]) -> dict[str, Any]:
-        """Run ``python -m module arguments`` in ``folder``."""
+        """Run the command line of a module in ``folder``."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"folder": str(folder), "module": module, "arguments": arguments}) + "\n")

@@ -63,7 +63,7 @@ def odd_traces(folder: Path, seed: int) -> Iterator[Trace]:
 
 
 def written(trace: Trace, out: Path, rng: np.random.Generator) -> Iterator[Path]:
-    """What each verb writes of the trace."""
+    """Outputs of each verb for the trace."""
     half = rng.random((trace.image_size or (1, 1))[::-1]) < 0.5
     warps = ",".join(str(warp) for warp in np.flatnonzero(rng.random(trace.rows("warps")) < 0.5))
     for name, act in {
