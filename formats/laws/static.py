@@ -17,7 +17,7 @@ MOST_COPY_BYTES = 1 << 39  # more memory than any GPU has
 
 
 def launches_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A launch has 1 to 2^32 CTAs of 1 to 2^21 threads each, as the manifest says, where it says anything."""
+    """A launch has a stream below 2^31, bases below 2^63, 1 to 2^32 CTAs of 1 to 2^21 threads, as the manifest says."""
     law, kernels = "launches_are_possible", trace.read("kernels")
     for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"):
         yield from where(law, "kernels", kernels[name] < 1, kernels[name], f"{name} must be at least 1")
@@ -25,6 +25,8 @@ def launches_are_possible(trace: Trace) -> Iterator[Problem]:
         size = extent(kernels, what)
         message = f"{what}_x * {what}_y * {what}_z must be at most {most}"
         yield from where(law, "kernels", size > most, size, message)
+    for name, bits in (("stream", 31), ("shared_base", 63), ("local_base", 63)):
+        yield from where(law, "kernels", kernels[name] >> bits != 0, kernels[name], f"{name} must be below 2^{bits}")
     summary, found = list(trace.manifest.launches), launches(kernels)
     for row, (said, launch) in enumerate(zip(summary, found, strict=False)):
         if said != launch:

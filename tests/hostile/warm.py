@@ -1,8 +1,8 @@
 """A warm interpreter: it has loaded the packages, runs none of their code, and forks for each command line.
 
 ``python -m tests.hostile.warm`` reads a JSON object a line (``folder``, ``module``, ``arguments``) and answers each
-with one (``code``, ``cpu_seconds``, ``peak_bytes``, ``out``, ``err``). A fork may map ``MOST_BYTES`` more than this
-process has resident, so that what a run takes and what it only reserves are both bounded.
+with one (``code``, ``cpu_seconds``, ``peak_bytes``, ``out``, ``err``). A fork is
+ended when it has more than ``MOST_BYTES`` resident, and cannot map more than ``MAPPED_BYTES``.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 MOST_BYTES, CPU_SECONDS, WALL_SECONDS = 1_500_000_000, 30, 180
+MAPPED_BYTES = 16_000_000_000  # compiling maps much that it never touches
 ROOT = Path(__file__).resolve().parents[2]
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SHOWN_BYTES = 20_000
@@ -93,9 +94,7 @@ def _work(request: dict[str, Any], out: int, err: int) -> NoReturn:
         os.dup2(err, 2)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(request["folder"])
-        mapped, resident = (int(word) * PAGE_BYTES for word in Path("/proc/self/statm").read_text().split()[:2])
-        most = mapped - resident + MOST_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_AS, (MAPPED_BYTES, MAPPED_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
         sys.argv = [request["module"], *request["arguments"]]
         try:
@@ -123,9 +122,17 @@ def _wait(child: int) -> tuple[int, Any]:
         found, status, usage = os.wait4(child, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status), usage
-        if time.monotonic() > end:
+        if time.monotonic() > end or _resident(child) > MOST_BYTES:
             os.killpg(child, signal.SIGKILL)
         time.sleep(0.01)
+
+
+def _resident(process: int) -> int:
+    """Resident bytes of a process; 0 when it has gone."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
 
 
 if __name__ == "__main__":

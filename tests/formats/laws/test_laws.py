@@ -129,6 +129,8 @@ BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("launches_are_possible", "kernels", change("kernels", "block_z", 1, 0)),
     ("launches_are_possible", "kernels", change("kernels", "grid_x", 0, (1 << 32) - 1)),
     ("launches_are_possible", "kernels", change("kernels", "block_z", 1, 1 << 16)),
+    ("launches_are_possible", "kernels", change("kernels", "stream", 1, 1 << 31)),
+    ("launches_are_possible", "kernels", change("kernels", "local_base", 0, 1 << 63)),
     ("instructions_are_possible", "instructions", change("instructions", "access_bytes", 2, 257)),
     ("instructions_are_possible", "instructions", change("instructions", "source_registers", 1, 1 << 20)),
     ("copies_are_possible", "copies", copy(0, (1 << 64) - 1)),

@@ -156,7 +156,7 @@ def test_a_streams_successors_do_not_hold_up_another_stream(tmp_path: Path) -> N
 @pytest.mark.parametrize("model", ["characterised", "pipeline", "gatsim"])
 @pytest.mark.parametrize("empty", [{0}, {2}, {4}, {0, 1, 2}, {1, 2, 3, 4}])
 def test_a_kernel_without_warps_costs_its_launch_alone(tmp_path: Path, model: str, empty: set[int]) -> None:
-    """Its result is that of the same kernel whose warps visit nothing."""
+    """Its result equals the one of the same kernel whose warps visit nothing."""
     kernels = [replace(k, visits=(0,) * len(k.visits)) if n in empty else k for n, k in enumerate(KERNELS)]
     trace = open_trace(write_kernels(tmp_path / "idle.trace", kernels))
     owner = trace.read("warps", ["kernel_id"])["kernel_id"]
