@@ -212,7 +212,7 @@ def _is_behind(lane: int, is_front: bool, distance: np.float32, limit: np.float3
             return False
         if not is_front and kind == HIT_KIND_FRONT and limit <= distance * ONE_PLACE:
             return True
-    return distance >= limit
+    return bool(distance >= limit)
 
 
 @compiled
