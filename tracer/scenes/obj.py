@@ -26,15 +26,17 @@ def read_obj(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64] | Non
     Raises ``UserError`` naming the line.
     """
     OBJ_BYTES.check(path.stat().st_size, "its length", file=path)
-    vertices, normals, corners, held = array("d"), array("d"), array("i"), b""
+    vertices, normals, corners = array("d"), array("d"), array("i")
+    held: list[bytes] = []  # what goes on in the next line
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if len(held) + len(line) > LONGEST_LINE:
                 raise UserError(f"{path}:{number}: a line must be of at most {LONGEST_LINE} bytes")
             if line.rstrip().endswith(b"\\"):
-                held += line.rstrip()[:-1] + b" "
+                held += line.rstrip()[:-1].split()
+                held.append(b"")
                 continue
-            words, held = (held + line).split() if held else line.split(), b""
+            words, held = [word for word in held if word] + line.split() if held else line.split(), []
             try:
                 if words and words[0] in (b"v", b"vn"):
                     x, y, z = map(float, words[1:4])
