@@ -78,14 +78,21 @@ def serve_earliest(state: dispatch.Dispatch, loaded_warps: int) -> int:
             cycle = min(cycle, unit[sm, dispatch.ASK])
     if cycle == FAR:
         return SETTLED
-    first = state.turn[dispatch.LAST_SM] + 1
+    first, home, core, served = state.turn[dispatch.LAST_SM], 0, 0, False
     for turn in range(sms):
-        sm = (first + turn) % sms
+        if turn % state.cluster == 0:
+            home, served = home_in_turn(state, first, turn), False
+            core = unit[home, dispatch.LAST_CORE] + 1
+        sm = home + (core + turn) % state.cluster
         if unit[sm, dispatch.ASK] != cycle or kernel[0, dispatch.NEXT] == kernel[0, dispatch.END]:
+            continue
+        if served:
+            unit[sm, dispatch.ASK] = cycle + 1  # one CTA a cycle and cluster
             continue
         if state.warps[kernel[0, dispatch.NEXT], 1] > loaded_warps:
             return WAITS_FOR_WARPS
         dispatch.grant(state, sm, 0, cycle)
+        served = True
         more = kernel[0, dispatch.NEXT] < kernel[0, dispatch.END] and dispatch.has_room(state, sm, 0)
         unit[sm, dispatch.ASK] = cycle + 1 if more else FAR
     return GO_ON
@@ -146,20 +153,33 @@ def settle_together(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: i
 def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
     """Offer the chosen kernel's next CTA to one SM after the other; returns CTAs granted, -1 when warps are missing."""
     sms, granted = state.unit.shape[0], 0
-    first = state.turn[dispatch.LAST_SM] + 1
+    first, home, core, served = state.turn[dispatch.LAST_SM], 0, 0, False
     for turn in range(sms):
-        sm = (first + turn) % sms
+        if turn % state.cluster == 0:
+            home, served = home_in_turn(state, first, turn), False
+            core = state.unit[home, dispatch.LAST_CORE] + 1
+        sm = home + (core + turn) % state.cluster
         row = choose_kernel(state, cycle)
         if row < 0:
             break
+        if served:
+            continue
         if state.unit[sm, dispatch.START] == cycle + 1:
             granted += 1  # before the warps of another SM's CTA were missing
+            served = True
         elif dispatch.has_room(state, sm, row):
             if state.warps[state.kernel[row, dispatch.NEXT], 1] > loaded_warps:
                 return -1
             dispatch.grant(state, sm, row, cycle)
             granted += 1
+            served = True
     return granted
+
+
+@inlined
+def home_in_turn(state: dispatch.Dispatch, last: int, turn: int) -> int:
+    """First SM of the cluster that is served ``turn`` SMs after the ``last`` one's cluster."""
+    return (last - last % state.cluster + state.cluster + turn) % state.unit.shape[0]
 
 
 @inlined

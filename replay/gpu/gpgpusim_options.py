@@ -173,6 +173,9 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
     "icnt_in_buffer_limit": whole("interconnect.in_packets"),
     "icnt_out_buffer_limit": whole("interconnect.out_packets"),
+    "gpgpu_n_cluster_ejection_buffer_size": whole("interconnect.eject_packets"),
+    "gpgpu_n_ldst_response_buffer_size": whole("interconnect.response_packets"),
+    "gpgpu_perfect_mem": chosen("interconnect.perfect_memory", dict(SWITCH)),
     "icnt_arbiter_algo": chosen("interconnect.arbiter", {"0": "round_robin", "1": "islip"}),
     "dram_latency": whole("dram.latency_cycles"),
     "gpgpu_frfcfs_dram_sched_queue_size": whole("dram.queue_entries"),
@@ -203,7 +206,8 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
 
 
 def _sms(given: dict[str, str]) -> Values:
-    return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]}
+    cluster = numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]
+    return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * cluster, "sm.cluster": cluster}
 
 
 def _warps(given: dict[str, str]) -> Values:
@@ -277,7 +281,8 @@ FIXED: dict[str, tuple[str, ...]] = {
     "gpgpu_shmem_limited_broadcast": ("0",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
     "gpgpu_num_sp_units": ("4",), "gpgpu_num_sfu_units": ("4",), "gpgpu_num_dp_units": ("4",),
     "gpgpu_num_int_units": ("4",), "gpgpu_num_tensor_core_units": ("4",), "gpgpu_tensor_core_avail": ("1",),
-    "gpgpu_simd_model": ("1",), "gpgpu_perfect_mem": ("0",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
+    "gpgpu_simd_model": ("1",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
+    "gpgpu_simt_core_sim_order": ("1",),
 }  # fmt: skip
 SIDE_EFFECT_FREE = (
     r"gpgpu_ptx_.*", r"ptx_opcode_.*", r"gpgpu_.*_limit", r"gpgpu_compute_capability_.*", r"power_.*", r".*trace_enabled",  # noqa: E501

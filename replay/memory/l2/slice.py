@@ -110,8 +110,10 @@ def begin_stall(state: l2.L2, part: int, cycle: int) -> None:
 def respond(state: l2.L2, part: int, now: int, word: int) -> None:
     """Send a response in the next free cycle of the interconnect."""
     own = state.slice
-    cycle = max(clocks.at_or_before(state.to_net, now), own[part, l2.LAST_REPLY]) + 1
-    own[part, l2.LAST_REPLY] = cycle
+    cycle = FAR  # in lockstep it waits until the crossbar takes it
+    if not state.lockstep:
+        cycle = max(clocks.at_or_before(state.to_net, now), own[part, l2.LAST_REPLY]) + 1
+        own[part, l2.LAST_REPLY] = cycle
     row = part * state.out_pitch + wrap(own[part, l2.OUT_TAIL], state.out_ring)
     own[part, l2.OUT_TAIL] += 1
     state.output[row, 0] = cycle
@@ -119,12 +121,22 @@ def respond(state: l2.L2, part: int, now: int, word: int) -> None:
 
 
 @inlined
+def send_reply(state: l2.L2, part: int, cycle: int, room: int) -> None:
+    """In lockstep: the oldest response enters the crossbar in its ``cycle`` if fewer than ``room`` wait there."""
+    own = state.slice
+    sent = own[part, l2.OUT_SENT]
+    if sent < own[part, l2.OUT_TAIL] and sent - own[part, l2.OUT_HEAD] < room:
+        state.output[part * state.out_pitch + wrap(sent, state.out_ring), 0] = cycle
+        own[part, l2.OUT_SENT] += 1
+
+
+@inlined
 def rewind_output(state: l2.L2, part: int) -> None:
     """Compact the pending responses (``rows.rewind``)."""
     own = state.slice
     gone = rewind(state.output, part * state.out_pitch, own[part, l2.OUT_HEAD], own[part, l2.OUT_TAIL], state.out_ring)
-    own[part, l2.OUT_HEAD] -= gone
-    own[part, l2.OUT_TAIL] -= gone
+    for column in (l2.OUT_HEAD, l2.OUT_SENT, l2.OUT_TAIL):
+        own[part, column] -= gone
 
 
 @inlined
@@ -139,6 +151,8 @@ def rewind_input(state: l2.L2, part: int) -> None:
 @inlined
 def may_respond(state: l2.L2, part: int, now: int) -> bool:
     """Whether the queue of responses has room; one of them leaves in every cycle of the interconnect."""
+    if state.lockstep:
+        return state.slice[part, l2.OUT_TAIL] - state.slice[part, l2.OUT_SENT] < state.reply_queue
     return state.slice[part, l2.LAST_REPLY] - clocks.at_or_before(state.to_net, now) < state.reply_queue
 
 

@@ -73,6 +73,8 @@ class GpuConfig:
     """The whole GPU."""
 
     sms: int = 30
+    cluster: int = 1  # SMs that share a port
+    perfect: bool = False  # requests turn around in the port
     warps: int = 32
     ctas: int = 16
     registers: int = 65536

@@ -29,7 +29,7 @@ class Slice:
         """The first answer goes into the crossbar."""
         if self.to_crossbar and replies.may_push(self.number):
             request = self.to_crossbar.popleft()
-            replies.push(self.number, request.sm, request)
+            replies.push(self.number, request.sm // self.config.cluster, request)
 
     def take(self, requests: Network, now: int) -> None:
         """A request comes out of the crossbar and waits for the ROP's latency."""

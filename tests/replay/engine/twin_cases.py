@@ -34,6 +34,12 @@ class Case:
     twin: GpuConfig
     assignments: list[str]
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the DRAM's counters may lack its last ticks when a kernel ends (DEVIATIONS R16)."""
+        gpu = load("accelsim-rtx2060", self.assignments)
+        return gpu.lockstep and gpu.memory.l2_clock_khz != gpu.sm.clock_khz
+
 
 def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, int] | None = None) -> Case:
     """The case of a seed. With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps."""
@@ -104,7 +110,18 @@ def options(random: Random) -> dict[str, Any]:
         "interconnect.arbiter": pick(("islip", "round_robin")), "lsu.global_skips_l1": pick((False, False, True)),
         "lsu.local_order": pick(("cta", "sm")), "l1.bank_bytes": pick((16, 32, 64, 128)),
         "l1.replacement": pick(("lru", "fifo")), "l2.replacement": pick(("lru", "fifo")),
-        "l1.set_hash": pick(("linear", "fermi")),
+        "l1.set_hash": pick(("linear", "fermi")), **pick(({}, shared_ports(random))),
+    }  # fmt: skip
+
+
+def shared_ports(random: Random) -> dict[str, Any]:
+    """What the SMs go through in lockstep: clusters, short buffers, perfect memory."""
+    pick = random.choice
+    cluster = pick((1, 2, 3))
+    return {
+        "sm.cluster": cluster, "sm.count": cluster * pick((1, 2)), "interconnect.in_packets": pick((1, 2, 8, 512)),
+        "interconnect.out_packets": pick((1, 2, 8, 512)), "interconnect.eject_packets": pick((1, 8, 32)),
+        "interconnect.response_packets": pick((1, 2)), "interconnect.perfect_memory": random.random() < 0.25,
     }  # fmt: skip
 
 
@@ -135,7 +152,9 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     }
     timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
     return GpuConfig(
-        sms=sm["count"], warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
+        sms=sm["count"], cluster=sm.get("cluster", 1), perfect=icnt.get("perfect_memory", False),
+        cluster_fifo=icnt.get("eject_packets", 32), response_fifo=icnt.get("response_packets", 2),
+        warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
         active_warps=values["scheduler.active_warps"],
         collectors=pipeline["collectors"], collector_owner=pipeline["collector_owner"],
         collector_ports=pipeline["collector_ports"],
@@ -221,5 +240,5 @@ def differences(seed: int, folder: Path, with_memory: bool) -> list[str]:
         f"seed {seed}, kernel {number}, {name}: twin {value}, engine {theirs[name]}"
         for number, (ours, theirs) in enumerate(zip(twin, engine, strict=True))
         for name, value in ours.items()
-        if theirs[name] != value
+        if theirs[name] != value and not (name == "dram_active_clocks" and case.is_behind)
     ]
