@@ -23,7 +23,7 @@ from rayplay.replay.run.driver import simulate
 
 RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
-RAYS, NODES, FACTOR = 0.03, 0.15, 2.0
+RAYS, NODES, FACTOR = 0.03, 0.03, 2.0
 CYCLES, EFFICIENCY = 0.15, 0.2
 # Differences of the released configurations from ours (``docs/sources/vulkan-sim.md#thread-variables, #rt-unit,
 # #configurations``): each thread's variables lie in private blocks of 256 B; SM and L2 follow GPGPU-Sim 4.0.

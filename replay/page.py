@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.replay.arguments import parser
+from rayplay.replay.gpu import reference_options as reference
 from rayplay.replay.gpu.description import FOLDER, Gpu, find, load
 from rayplay.replay.layers import LAYERS
 from rayplay.replay.memory.dram.spec import GAPS
@@ -50,9 +51,18 @@ The pages are in [sources](sources/README.md), papers in [papers.md](sources/pap
 """
 
 
+REFERENCE_TEXT = """\
+## Options of gpgpusim.config
+
+`--gpu DIR/gpgpusim.config` reads a configuration of Accel-Sim with the `trace.config` beside it. Each option that
+Accel-Sim registers is modelled, refused by its name, or changes no cycle of a trace; an option that it does not
+register is a warning. What the files do not say is as in `accelsim-rtx2060`.
+"""
+
+
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, *options(), *results(), *shared(), *descriptions(), *derived(), *gaps()]
+    parts = [HEAD, *options(), *results(), *shared(), *descriptions(), *derived(), *gaps(), *reference_options()]
     where = (
         "The folders and files of `replay/` in the order of the data flow; each imports only itself and those above it."
     )
@@ -154,3 +164,9 @@ def gaps() -> Iterator[str]:
 def cell(text: str) -> str:
     """A text inside a table."""
     return text.replace("|", "\\|").replace("``", "`")
+
+
+def reference_options() -> Iterator[str]:
+    """Every option that Accel-Sim registers, and how it is read."""
+    yield REFERENCE_TEXT
+    yield from table("option | here | registered in", named(reference.rows()))

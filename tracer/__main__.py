@@ -92,7 +92,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--camera", metavar="KEY=VALUE,...", help="change the scene's camera: eye=X,Y,Z at=X,Y,Z up=X,Y,Z vfov=DEGREES "
         "aperture=DIAMETER focus=DISTANCE, joined by commas")  # fmt: skip
     add("--traversal", choices=TRAVERSALS, default="nearest", help="which of a node's children a ray visits first: the "
-        "nearest, or Vulkan-Sim's order of slots" + default)  # fmt: skip
+        "nearest, or Vulkan-Sim's order of slots, with its tree and hit records" + default)  # fmt: skip
     add("--hit-programs", choices=HIT_PROGRAMS, default="during", help="when any-hit and intersection programs run: "
         "during the traversal, which waits for each of them, or after it as in Vulkan-Sim" + default)  # fmt: skip
     add("--spheres", choices=SPHERES, default="together", help="spheres in one bottom level of the acceleration "

@@ -19,9 +19,10 @@ from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
-from rayplay.tracer.scenes.camera_text import change_camera, check_camera
-from rayplay.tracer.scenes.description import Scene
+from rayplay.tracer.scenes.camera_text import change_camera
+from rayplay.tracer.scenes.description import Scene, moved_into_world
 from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder
+from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
 from rayplay.tracer.shading.prepare import Sampling, prepare_image
@@ -108,6 +109,8 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
         scene = replace(scene, camera=change_camera(scene.camera, request.camera))
     if request.spheres == "apart":
         scene = replace(scene, spheres=replace(scene.spheres, apart=True))
+    if request.traversal == "vulkan-sim":
+        scene = moved_into_world(scene)
     check_camera(scene.camera, request.scene)
     selected = read_pixels(request.pixels, (request.width, request.height)) if request.pixels else None
     with summary.phase("prepare"):

@@ -80,22 +80,29 @@ TEXT_BYTES = Limit(
     "text-bytes", 4 * MIB, "bytes",
     "A TOML file, a gpgpusim.config, a scene's JSON, a prediction.",
 )  # fmt: skip
+KEY_PARTS = Limit("key-parts", 16, "parts", "A dotted key of a TOML file.")
 UNPACKED_BYTES = Limit("unpacked-bytes", 1 << 40, "bytes", "What a .xz file unpacks to.")
 RATIO = Limit(
     "ratio", 1000, "bytes for each byte of the file",
     "What a .xz file unpacks to, counted after its first 16 MiB.",
 )  # fmt: skip
 DICTIONARY_BYTES = Limit("dictionary-bytes", 128 * MIB, "bytes", "Memory that unpacking a .xz file needs.")
-MESH_BYTES = Limit("mesh-bytes", 2048 * MIB, "bytes", "A GLB, OBJ, PLY or STL file.")
+MESH_BYTES = Limit("mesh-bytes", 512 * MIB, "bytes", "A GLB, PLY or STL file, or a buffer of a .gltf file.")
+OBJ_BYTES = Limit("obj-bytes", 64 * MIB, "bytes", "An OBJ file; reading takes twenty times as much.")
 MESH_ELEMENTS = Limit(
     "mesh-elements", 1 << 27, "elements",
-    "Elements of all accessors of a GLB file as its meshes use them, and instances of a scene.",
+    "Elements of all accessors of a GLB file as its meshes use them, and instances of a scene; vertices that instances "
+    "of a mesh file place.",
 )  # fmt: skip
+GLTF_BYTES = Limit("gltf-bytes", 32 * MIB, "bytes", "A .gltf file, or the JSON chunk of a GLB file.")
+INSTANCES = Limit("instances", 1 << 20, "instances", "Nodes of a GLB file.")
+COPIED_BYTES = Limit("copied-bytes", 1 << 34, "bytes", "What the host copies of a trace warm in the L2, together.")
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
 
 LIMITS = (
-    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, LIST_BYTES, STRING_BYTES, TEXT_BYTES,
-    UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, MESH_ELEMENTS, TEXTURE_PIXELS,
+    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, LIST_BYTES, STRING_BYTES, TEXT_BYTES, KEY_PARTS,
+    UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES,
+    TEXTURE_PIXELS,
 )  # fmt: skip
 
 

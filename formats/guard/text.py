@@ -1,12 +1,15 @@
 """Small texts from outside (TOML, JSON, configurations, lists): their size is checked before they are read."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.guard.limits import TEXT_BYTES, Limit
+from rayplay.formats.guard.limits import KEY_PARTS, TEXT_BYTES, Limit
+
+_KEY_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
 
 
 def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
@@ -27,6 +30,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(text: str, file: object) -> dict[str, Any]:
     """Parse the TOML document ``text``; ``file`` names it in the ``FormatError`` when it is malformed."""
+    most = KEY_PARTS.value()
+    if key := re.search(rf"(?<![\w-])(?:{_KEY_PART}){{{most},}}", text):  # tomllib takes time as their number squared
+        line = text.count("\n", 0, key.start()) + 1
+        KEY_PARTS.check(len(re.findall(_KEY_PART, key[0])) + 1, f"line {line}: parts of a key", file=file)
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also a number with more digits than Python reads

@@ -12,6 +12,7 @@ from rayplay.formats.parquet.arrow import Columns
 MAX_PIXELS_LISTED = 1 << 28
 MOST_ACCESS_BYTES = 256
 MOST_REGISTERS = 1 << 20
+MOST_COPY_BYTES = 1 << 39  # more memory than any GPU has
 
 
 def launches_are_possible(trace: Trace) -> Iterator[Problem]:
@@ -37,6 +38,17 @@ def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
         for place in np.flatnonzero(rows[name] >= MOST_REGISTERS)[:20]:
             row = int(np.searchsorted(rows[f"{name}_offset"], place, side="right")) - 1
             yield Problem(law, table, row, int(rows[name][place]), f"{name} must be below {MOST_REGISTERS}")
+
+
+def copies_are_possible(trace: Trace) -> Iterator[Problem]:
+    """A copy from the host is of at most 2^39 bytes and ends within 64-bit addresses."""
+    law, table = "copies_are_possible", "copies"
+    if table not in trace.tables:
+        return
+    rows = trace.read(table)
+    size, last = rows["bytes"], ~rows["address"]
+    yield from where(law, table, size > MOST_COPY_BYTES, size, f"bytes must be at most {MOST_COPY_BYTES}")
+    yield from where(law, table, size > last, size, "address + bytes must be below 2^64")
 
 
 def blocks_partition_instructions(trace: Trace) -> Iterator[Problem]:

@@ -196,7 +196,7 @@ def close_quantum(engine: Engine, stop: int) -> int:
     clock[rounds.NOW] = until
     if dispatch.any_over(ctas, until):
         return KERNEL_OVER
-    if crossbar.packets_in_flight(ports):
+    if crossbar.packets_in_flight(ports) and not (ports.lockstep and dispatch.is_empty(ctas)):
         return RUNNING
     soonest = rounds.next_event(ctas)
     if soonest == FAR:
@@ -219,6 +219,8 @@ def advance_sm(
     elif since == begun and not ports.lockstep:
         rewind_requests(ports, sm)
         host_prefetch_sm(core, lsus, caches, ports, sm)
+    if ports.lockstep and dispatch.is_idle(ctas, sm):
+        return FAR  # as in Accel-Sim: responses to reductions of warps that are gone may hold up the cluster
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, caches, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, dispatch.ASK]:
         # responses come out of the crossbar

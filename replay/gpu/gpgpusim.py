@@ -1,8 +1,9 @@
 """``gpgpusim.config`` of GPGPU-Sim, Accel-Sim and Vulkan-Sim as a GPU description: ``--gpu DIR/gpgpusim.config``.
 
 A ``trace.config`` beside it is read with it. Options that describe something modelled become values of the description
-(``gpgpusim_options``); every other option is named by ``notes``, so that nothing is dropped in silence. What the files
-do not say is as in ``accelsim-rtx2060``, except rules of the version of GPGPU-Sim that Vulkan-Sim is built on.
+(``gpgpusim_options``). One that asks for more is refused; one that changes no cycle, and one that
+Accel-Sim does not register, is named by ``notes``, so that nothing is dropped in silence. What the files do not say is
+as in ``accelsim-rtx2060``, except rules of the version of GPGPU-Sim that Vulkan-Sim is built on.
 """
 
 import re
@@ -15,14 +16,13 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.text import read_text
 from rayplay.replay.gpu.gpgpusim_options import (
     FIXED,
-    HELPERS,
     OPTIONS,
-    SIDE_EFFECT_FREE,
     TOGETHER,
     VULKAN_SIM,
     OptionError,
     Values,
 )
+from rayplay.replay.gpu.reference_options import MODELLED, WITHOUT_EFFECT
 from rayplay.replay.unit.schema import Text
 
 BASE = "accelsim-rtx2060"
@@ -90,6 +90,8 @@ def read_config(path: Path, base: Text) -> Text:
             found = OPTIONS[name](option.text) if name in OPTIONS else {}
             if name in TOGETHER:
                 found |= TOGETHER[name](given)
+            if name in FIXED and option.text.replace(" ", "") not in FIXED[name]:
+                raise OptionError(f"must be {' or '.join(FIXED[name])}: others are not modelled")
         except OptionError as error:
             raise UserError(f"{option.place}: -{name} {error}, found {option.text[:100]!r}") from None
         _assign(values, comments, lines, found, option)
@@ -119,19 +121,15 @@ def _assign(
 def notes(path: Path) -> Iterator[str]:
     """Options of a configuration by their use, in counts and names."""
     options = all_options(path)
-    known = {*OPTIONS, *TOGETHER, *HELPERS}
-    used = [name for name in options if name in known]
-    differing = [name for name, expected in FIXED.items() if name in options and options[name].text not in expected]
-    agreeing = [name for name in FIXED if name in options and name not in differing]
-    quiet = [name for name in options if any(re.fullmatch(pattern, name) for pattern in SIDE_EFFECT_FREE)]
-    rest = [name for name in options if name not in known and name not in FIXED and name not in quiet]
+    used = [name for name in options if name in MODELLED]
+    agreeing = [name for name in options if name in FIXED]
+    quiet = [name for name in options if name in WITHOUT_EFFECT]
+    rest = [name for name in options if name not in (*used, *agreeing, *quiet)]
     yield f"{path}: {len(used)} options became values, {len(agreeing)} say what is modelled anyway"
     if _is_vulkan_sim(options):
         yield f"options of Vulkan-Sim's RT unit are given: {', '.join(VULKAN_SIM)} as in its GPGPU-Sim 4.0"
-    if differing:
-        listed = ", ".join(f"-{name} {options[name].text} (modelled: {FIXED[name][0]})" for name in differing)
-        yield f"{len(differing)} options ask for what is not modelled: {listed}"
     if quiet:
-        yield f"{len(quiet)} options do not concern timing of traces: {', '.join(f'-{name}' for name in quiet)}"
+        yield f"{len(quiet)} options change no cycle of a trace: {', '.join(f'-{name}' for name in quiet)}"
     if rest:
-        yield f"{len(rest)} options are ignored: {', '.join(f'-{name}' for name in rest)}"
+        listed = ", ".join(f"-{name}" for name in rest)
+        yield f"warning: {len(rest)} options are none of Accel-Sim's, and ignored: {listed}"

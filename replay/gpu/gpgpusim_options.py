@@ -1,8 +1,8 @@
 """Meaning of each option of ``gpgpusim.config`` in a GPU description (``docs/sources/accel-sim.md#configurations``).
 
 ``OPTIONS`` maps an option to a function from its text to values by dotted path; ``TOGETHER`` has what follows from an
-option and ``HELPERS`` that go with it; ``FIXED`` are options whose value is modelled as given there and no other way;
-``SIDE_EFFECT_FREE`` are patterns of options that do not concern the timing of traces.
+option and ``HELPERS`` that go with it; ``FIXED`` are options that are refused unless they have a value given there.
+Options that change no cycle of a trace are in ``reference_options``.
 """
 
 import re
@@ -190,7 +190,6 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "trace_opcode_latency_initiation_sp": pair("sp"),
     "trace_opcode_latency_initiation_dp": pair("dp"),
     "trace_opcode_latency_initiation_sfu": pair("sfu"),
-    "trace_opcode_latency_initiation_tensor": pair("tensor"),
     "trace_opcode_latency_initiation_spec_op_1": pair("branch"),
     "trace_opcode_latency_initiation_spec_op_2": pair("texture"),
     "trace_opcode_latency_initiation_spec_op_3": pair("tensor"),
@@ -217,8 +216,44 @@ def _warps(given: dict[str, str]) -> Values:
     return {"sm.warps": threads // lanes}
 
 
+def _schedulers(given: dict[str, str]) -> int:
+    return numbers(given.get("gpgpu_num_sched_per_core", "4"))[0]
+
+
 def _result_buses(given: dict[str, str]) -> Values:
-    return {"pipeline.result_buses": numbers(given["gpgpu_pipeline_widths"], 11)[10]}
+    widths = numbers(given["gpgpu_pipeline_widths"], 11)
+    if any(width not in (0, _schedulers(given)) for width in widths[:10]):
+        raise OptionError(f"must have one latch of each class for each scheduler ({_schedulers(given)})")
+    return {"pipeline.result_buses": widths[10]}
+
+
+def _a_unit_each(name: str) -> Callable[[dict[str, str]], Values]:
+    """Units of one class: as many as there are schedulers, or the option is refused."""
+
+    def read(given: dict[str, str]) -> Values:
+        if numbers(given[name])[0] != _schedulers(given):
+            raise OptionError(f"must be one for each scheduler ({_schedulers(given)}): others are not modelled")
+        return {}
+
+    return read
+
+
+def _specialised(name: str) -> Callable[[dict[str, str]], Values]:
+    """``enabled,units,latency,ID_OC,OC_EX,NAME`` of a specialised unit; its latency bounds the trace's alone."""
+
+    def read(given: dict[str, str]) -> Values:
+        words = given[name].split(",")
+        if words[0] != "0" and [words[place : place + 1] for place in (1, 3, 4)] != [[f"{_schedulers(given)}"]] * 3:
+            raise OptionError("must have one unit and latch for each scheduler, as in 1,4,200,4,4,TEX for 4")
+        return {}
+
+    return read
+
+
+def _coalescing(given: dict[str, str]) -> Values:
+    if numbers(given["gpgpu_coalesce_arch"])[0] < 40:
+        raise OptionError("must be at least 40: lines of earlier GPUs are not modelled")
+    return {}
 
 
 def _concurrency(given: dict[str, str]) -> Values:
@@ -263,15 +298,21 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_n_clusters": _sms, "gpgpu_shader_core_pipeline": _warps, "gpgpu_pipeline_widths": _result_buses,
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
+    "gpgpu_coalesce_arch": _coalescing,
+    **{name: _a_unit_each(name) for name in (f"gpgpu_num_{unit}_units" for unit in ("sp", "dp", "int", "sfu"))},
+    **{name: _specialised(name) for name in (f"specialized_unit_{number}" for number in range(1, 5))},
 }  # fmt: skip
-# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's: value -> what it means then.
+# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's, each variable of a thread has a block of
+# its own, and the RT unit has its quirks: value -> what it means then.
 VULKAN_SIM: dict[str, dict[object, object]] = {
     "scheduler.policy": {"lrr": "gtlrr"}, "pipeline.collector_owner": {"scheduler": "sm"},
-    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"},
+    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"}, "lsu.local_interleaved": {True: False},
+    "lsu.local_block_bytes": {0: 256}, "rt.mshr_limit": {"every-read": "vulkan-sim"},
+    "rt.response": {"waiter": "vulkan-sim"},
 }  # fmt: skip
 HELPERS = (
     "gpgpu_n_cores_per_cluster", "gpgpu_max_concurrent_kernel", "gpgpu_unified_l1d_size", "gpgpu_shmem_option",
-    "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache",
+    "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache", "gpgpu_dual_issue_diff_exec_units",
 )  # fmt: skip
 FIXED: dict[str, tuple[str, ...]] = {
     "network_mode": ("2",), "icnt_subnets": ("2",), "gpgpu_dram_scheduler": ("1",),
@@ -279,15 +320,12 @@ FIXED: dict[str, tuple[str, ...]] = {
     "gpgpu_perfect_inst_const_cache": ("1",), "gpgpu_TB_launch_latency": ("0",), "gpgpu_shmem_num_banks": ("32",),
     "gpgpu_enable_specialized_operand_collector": ("0",), "gpgpu_shmem_warp_parts": ("1",),
     "gpgpu_shmem_limited_broadcast": ("0",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
-    "gpgpu_num_sp_units": ("4",), "gpgpu_num_sfu_units": ("4",), "gpgpu_num_dp_units": ("4",),
-    "gpgpu_num_int_units": ("4",), "gpgpu_num_tensor_core_units": ("4",), "gpgpu_tensor_core_avail": ("1",),
-    "gpgpu_simd_model": ("1",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
+    "gpgpu_operand_collector_num_out_ports_gen": ("8",),
     "gpgpu_simt_core_sim_order": ("1",),
+    "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
+    "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
+    "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),
+    "resume_option": ("0",), "SST_mode": ("0",), "gpgpu_lrc_enabled": ("0",), "gpgpu_opndcoll_model": ("0",),
+    "gpgpu_n_chiplet_partition": ("1",), "gpgpu_rt_coherence_engine": ("0",),
+    "gpgpu_rt_cache:l1": ("S:32:128:16,L:R:m:L:P,A:256:256,32:0,32",),
 }  # fmt: skip
-SIDE_EFFECT_FREE = (
-    r"gpgpu_ptx_.*", r"ptx_opcode_.*", r"gpgpu_.*_limit", r"gpgpu_compute_capability_.*", r"power_.*", r".*trace_enabled",  # noqa: E501
-    r"trace_(components|sampling_core)", r"visualizer_.*", r"gpgpu_(memlatency|runtime|stack|heap).*", r"enable_ptx_.*",
-    r"gpgpu_occupancy_sm_number", r"gpgpu_registers_per_block", r"gpgpu_shmem_per_block", r"gpgpu_shmem_sizeDefault",
-    r"gpgpu_coalesce_arch", r"save_embedded_ptx", r"keep", r"accelwattch.*", r"gpuwattch.*", r"gpgpu_cflog.*",
-    r"specialized_unit_\d", r"gpgpu_dual_issue_diff_exec_units", r"icnt_flit_size",
-)  # fmt: skip

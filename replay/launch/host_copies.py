@@ -8,9 +8,13 @@ Source: ``docs/sources/accel-sim.md#host-copies``.
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.limits import COPIED_BYTES
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.memory.l2 import slice as l2
 from rayplay.replay.memory.l2.state import L2
+
+SECTORS_AT_ONCE = 1 << 22
+"""Between two calls of compiled code Ctrl-C is noticed."""
 
 
 class Copies:
@@ -20,6 +24,7 @@ class Copies:
         self.kernel_id = self.first = self.count = np.zeros(0, np.int64)
         if addresses != "none" and "copies" in trace.tables:
             table = trace.read("copies")
+            COPIED_BYTES.check(int(table["bytes"].sum(dtype=np.float64)), "bytes", file=trace.path, table="copies")
             self.kernel_id = table["kernel_id"].astype(np.int64)
             self.first = table["address"].astype(np.int64) // SECTOR_BYTES
             self.count = -(-table["bytes"].astype(np.int64) // SECTOR_BYTES)
@@ -29,5 +34,7 @@ class Copies:
     def make(self, kernel_id: int, slices: L2, now: int, stream: int) -> None:
         """Make those before a kernel, at cycle ``now``; what they drive away is counted for its stream."""
         while self.next < len(self.kernel_id) and self.kernel_id[self.next] <= kernel_id:
-            l2.warm(slices, int(self.first[self.next]), int(self.count[self.next]), self.mask, now, stream)
+            first, count = int(self.first[self.next]), int(self.count[self.next])
+            for start in range(0, count, SECTORS_AT_ONCE):
+                l2.warm(slices, first + start, min(SECTORS_AT_ONCE, count - start), self.mask, now, stream)
             self.next += 1

@@ -145,10 +145,10 @@ def run_lsu(
     lsu_unit.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, ports, records, sm, now)
-    if lsus.unit[sm, lsu.TEXTURE_ACCESSES]:
-        texture.cycle(lsus.texture, ports, sm, now, lsu.TEXTURE_TAGS)
     if ports.lockstep:
         l1_cache.send_next(caches, ports, sm, now)
+    if lsus.unit[sm, lsu.TEXTURE_ACCESSES]:
+        texture.cycle(lsus.texture, ports, sm, now, lsu.TEXTURE_TAGS)
     if lsus.unit[sm, lsu.TAGS_AT] <= now:
         check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)

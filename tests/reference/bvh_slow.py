@@ -83,12 +83,18 @@ def records_of_ray(image: Image, header: int, origin: np.ndarray, direction: np.
         if kind == INTERNAL:
             _descend(image, address, origin, direction, nearest, rows, stack)
         else:
-            nearest = _instance(image, address, origin, direction, nearest, rows)
+            nearest = _instance(image, address, origin, direction, nearest, rows, t_max)
     return rows
 
 
 def _instance(
-    image: Image, leaf: int, origin: np.ndarray, direction: np.ndarray, nearest: np.float32, rows: list[int]
+    image: Image,
+    leaf: int,
+    origin: np.ndarray,
+    direction: np.ndarray,
+    nearest: np.float32,
+    rows: list[int],
+    t_max: float,
 ) -> np.float32:
     """The instance leaf, its header, then the whole bottom level."""
     header = image.child_header(leaf)
@@ -104,9 +110,9 @@ def _instance(
             continue
         rows += [image.row[address, True], image.row[address, False]]
         t = triangle_distance(image.vertices(address), moved, turned)
-        if t is not None and 0 <= t < nearest:
+        if t is not None and 0 <= t <= t_max:
             rows[-1] |= 1 << 31
-            nearest = t
+            nearest = min(nearest, t)
     return nearest
 
 
@@ -137,7 +143,7 @@ def hits_box(low: tuple, high: tuple, origin: np.ndarray, direction: np.ndarray,
         first = (np.float32(low[axis]) - origin[axis]) * inverse
         last = (np.float32(high[axis]) - origin[axis]) * inverse
         near, far = max(near, min(first, last)), min(far, max(first, last))
-    return bool(near <= min(far * FAR_SLACK, t_max))
+    return bool(near <= far * FAR_SLACK and near < t_max)
 
 
 def triangle_distance(corners: np.ndarray, origin: np.ndarray, direction: np.ndarray) -> np.float32 | None:

@@ -2,7 +2,8 @@
 
 One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), and a top level over the instances; the
 spheres' are the last, with the identity transform. Records, sizes and packing order:
-``docs/sources/vulkan-sim.md#records, #tree``.
+``docs/sources/vulkan-sim.md#records, #tree``. ``as_embree`` builds the tree of Vulkan-Sim: Embree's splits and order of
+children, and boxes without slack, so that a hit at a box's edge may be lost as it is there.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.tracer.bvh import layout
-from rayplay.tracer.bvh.instances import Placed, all_instances, world_boxes, write_instances
+from rayplay.tracer.bvh.instances import BOX_SLACK, Placed, all_instances, world_boxes, write_instances
 from rayplay.tracer.bvh.pack import block_kinds, collapse, pack, write_procedural, write_triangles
 from rayplay.tracer.bvh.split import boxes, split_boxes, triangle_boxes
 from rayplay.tracer.scenes.description import Geometry, Scene
@@ -103,19 +104,19 @@ class _Tree:
         return 1 + len(self.wide) + leaf_blocks * self.primitives
 
 
-def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
+def build_acceleration(scene: Scene, base_address: int, as_embree: bool = False) -> Acceleration:
     """Build the structure of ``scene`` for an image that will lie at ``base_address``, a multiple of 64.
 
     Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, opaque triangles first).
     """
     if base_address % layout.BLOCK_BYTES:
         raise ValueError(f"the image must lie at a multiple of {layout.BLOCK_BYTES} bytes, not at {base_address:#x}")
-    bottoms = _bottom_trees(scene)
+    bottoms = _bottom_trees(scene, as_embree)
     instances = all_instances(scene)
     hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
     placed = Placed(*(column[hittable] for column in instances))
     bounds = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
-    top = _tree(boxes(*world_boxes(placed, bounds)))
+    top = _tree(boxes(*world_boxes(placed, bounds, 0.0 if as_embree else BOX_SLACK)), as_embree)
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)
@@ -125,9 +126,9 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     leaf_blocks = []
     for index, tree in enumerate(bottoms):
         if tree:
-            leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row))
+            leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row, as_embree))
             row += tree.primitives
-    top_leaf = pack(top.wide, top.node_box, top.node_child, layout.INSTANCE, words, top_block)
+    top_leaf = pack(top.wide, top.node_box, top.node_child, layout.INSTANCE, words, top_block, as_embree)
     write_instances(words, top_leaf, placed, base_address + layout.BLOCK_BYTES * first_block, first_geometry)
     top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
     return Acceleration(
@@ -136,31 +137,33 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     )  # fmt: skip
 
 
-def _tree(rows: NDArray[np.float32]) -> _Tree:
+def _tree(rows: NDArray[np.float32], as_embree: bool) -> _Tree:
     count = len(rows)
     node_box = np.empty((2 * count - 1, 8), np.float32)
     node_child = np.empty(2 * count - 1, np.int32)
-    split_boxes(rows, node_box, node_child)
+    split_boxes(rows, node_box, node_child, as_embree)
     wide = np.empty((max(count - 1, 1), 6), np.int32)
-    wide_count, depth, entries = collapse(node_box, node_child, wide)
+    wide_count, depth, entries = collapse(node_box, node_child, wide, as_embree)
     return _Tree(node_box, node_child, wide[:wide_count], depth, entries)
 
 
-def _bottom_trees(scene: Scene) -> list[_Tree | None]:
+def _bottom_trees(scene: Scene, as_embree: bool) -> list[_Tree | None]:
     """One tree per mesh, None where it has no triangle, then the trees of the spheres."""
     trees: list[_Tree | None] = []
     for mesh in scene.meshes:
         rows = triangle_boxes(mesh.vertices, mesh.triangles)
-        trees.append(_tree(rows) if len(rows) else None)
+        trees.append(_tree(rows, as_embree) if len(rows) else None)
     for number in range(scene.spheres.instance_count):
-        trees.append(_tree(boxes(*_sphere_boxes(scene, number))))
+        trees.append(_tree(boxes(*_sphere_boxes(scene, number, as_embree)), as_embree))
     return trees
 
 
-def _sphere_boxes(scene: Scene, number: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Boxes of the spheres' bottom level ``number``, rounded outwards, so that a sphere's exact surface lies inside."""
+def _sphere_boxes(scene: Scene, number: int, tight: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Boxes of the spheres' bottom level ``number``; rounded outwards unless ``tight``."""
     some = slice(number, number + 1) if scene.spheres.apart else slice(None)
     center, radius = scene.spheres.center[some], np.abs(scene.spheres.radius[some])[:, None]
+    if tight:
+        return center - radius, center + radius
     return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
 
 
@@ -171,17 +174,17 @@ def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
 
 
 def _write_bottom(
-    scene: Scene, index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int
+    scene: Scene, index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int, as_embree: bool
 ) -> NDArray[np.int64]:
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
     if index >= len(scene.meshes):
         number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
-        leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.PROCEDURAL, words, first)
-        write_procedural(words, leaf, number, *_sphere_boxes(scene, number), row)
+        leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.PROCEDURAL, words, first, as_embree)
+        write_procedural(words, leaf, number, *_sphere_boxes(scene, number, as_embree), row)
         return leaf
     mesh = scene.meshes[index]
     opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))
-    leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.TRIANGLE, words, first)
+    leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.TRIANGLE, words, first, as_embree)
     write_triangles(words, leaf, mesh.vertices, mesh.triangles, opaque, row)
     return leaf
 

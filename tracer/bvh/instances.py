@@ -26,18 +26,23 @@ def all_instances(scene: Scene) -> Placed:
     return Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))
 
 
-def world_boxes(placed: Placed, bounds: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+BOX_SLACK = 1e-6
+"""Share of the coordinates: a few roundings, because a ray is transformed with the inverse of an instance's matrix."""
+
+
+def world_boxes(
+    placed: Placed, bounds: NDArray[np.float64], slack: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Low and high corners float32[n, 3] in world space, from the eight corners of each instance's bottom level.
 
-    They are widened by a few roundings because a ray is transformed with the inverse matrix and not with this one.
-    bounds: float64[bottom levels, 2, 3], low and high in object space.
+    bounds: float64[bottom levels, 2, 3], low and high in object space. slack: share by which boxes are widened.
     """
     choice = np.array(list(itertools.product((0, 1), repeat=3)))
     corners = bounds[:, choice, np.arange(3)][placed.bottom]
     matrix = placed.matrix.astype(np.float64)
     world = corners @ matrix[:, :, :3].transpose(0, 2, 1) + matrix[:, None, :, 3]
-    slack = 1e-6 * np.abs(world).max(axis=(1, 2))[:, None]
-    low, high = world.min(axis=1) - slack, world.max(axis=1) + slack
+    margin = slack * np.abs(world).max(axis=(1, 2))[:, None]
+    low, high = world.min(axis=1) - margin, world.max(axis=1) + margin
     return low.astype(np.float32), high.astype(np.float32)
 
 

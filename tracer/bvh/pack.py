@@ -1,7 +1,8 @@
 """From a binary tree to 6-wide nodes, and those to bytes: quantised, children contiguous, packed depth first.
 
 Rules: ``docs/sources/vulkan-sim.md#tree``. A decoded bound, computed in float32 as the traversal computes it, never
-lies inside the box it stands for, so no hit is lost to quantisation.
+lies inside the box it stands for, so no hit is lost to quantisation. ``as_embree`` gives the nodes of Vulkan-Sim: a
+node's children by size, the largest first, and bounds rounded as they come.
 """
 
 import math
@@ -24,13 +25,14 @@ EVERY_RAY = np.uint32(0xFFFFFFFF)
 
 
 @entry_point
-def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> tuple[int, int, int]:
+def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray, as_embree: bool) -> tuple[int, int, int]:
     """Open the child with the largest surface until a node has six children or only leaves.
 
     wide: int32[at least nodes, 6], filled with one row per 6-wide node in packing order: the binary nodes that are its
     children, -1 in empty places. Returns how many rows, the depth in nodes, and the stack entries that a traversal
     of it can need at most.
     """
+    size = _sizes(node_child)
     stack = np.empty((6 * MOST_LEVELS, 3), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, 1, 0
     top, count, depth, entries = 1, 0, 0, 0
@@ -39,7 +41,9 @@ def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> 
         root, level, below = stack[top, 0], stack[top, 1], stack[top, 2]
         row = wide[count]
         count += 1
-        children = _open(root, node_box, node_child, row)
+        children = _open(root, node_box, node_child, row, as_embree)
+        if as_embree:
+            _largest_first(row, children, size)
         depth = max(depth, level)
         entries = max(entries, below + children)
         for slot in range(children - 1, -1, -1):
@@ -50,7 +54,28 @@ def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> 
 
 
 @compiled
-def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarray) -> int:
+def _sizes(node_child: np.ndarray) -> np.ndarray:
+    """int32[nodes]: primitives below each binary node; children have higher numbers than their parent."""
+    size = np.ones(node_child.shape[0], np.int32)
+    for node in range(node_child.shape[0] - 1, -1, -1):
+        if node_child[node] >= 0:
+            size[node] = size[node_child[node]] + size[node_child[node] + 1]
+    return size
+
+
+@compiled
+def _largest_first(row: np.ndarray, children: int, size: np.ndarray) -> None:
+    """Sort the children of a wide node by primitives, stable."""
+    for index in range(1, children):
+        child, slot = row[index], index
+        while slot > 0 and size[row[slot - 1]] < size[child]:
+            row[slot] = row[slot - 1]
+            slot -= 1
+        row[slot] = child
+
+
+@compiled
+def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarray, as_embree: bool) -> int:
     """Fill ``row`` with the children of a wide node; returns how many they are."""
     row[:] = -1
     row[0] = root
@@ -62,7 +87,7 @@ def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarr
         best, widest = -1, np.float32(-1.0)
         for slot in range(children):
             if node_child[row[slot]] >= 0:
-                area = half_area(node_box.ctypes.data + BOX_BYTES * row[slot])
+                area = half_area(node_box.ctypes.data + BOX_BYTES * row[slot], as_embree)
                 if area > widest:
                     best, widest = slot, area
         if best < 0:
@@ -75,7 +100,13 @@ def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarr
 
 @entry_point
 def pack(
-    wide: np.ndarray, node_box: np.ndarray, node_child: np.ndarray, leaf_kind: int, words: np.ndarray, first: int
+    wide: np.ndarray,
+    node_box: np.ndarray,
+    node_child: np.ndarray,
+    leaf_kind: int,
+    words: np.ndarray,
+    first: int,
+    as_embree: bool,
 ) -> np.ndarray:
     """Write header and internal nodes of a structure whose header is block ``first``.
 
@@ -96,7 +127,7 @@ def pack(
         words[block, layout.NODE_CHILD_OFFSET] = end - block
         quantised[block, layout.NODE_KIND_BYTE] = layout.INTERNAL
         quantised[block, layout.NODE_MASK_BYTE] = 0xFF
-        _quantise(row, node_box, floats, quantised, block)
+        _quantise(row, node_box, floats, quantised, block, as_embree)
         reach = end
         for slot in range(layout.WIDTH):
             if row[slot] < 0:
@@ -133,7 +164,9 @@ def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.nda
 
 
 @compiled
-def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantised: np.ndarray, block: int) -> None:
+def _quantise(
+    row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantised: np.ndarray, block: int, as_embree: bool
+) -> None:
     """Origin, exponents and child bounds of one node: per axis the smallest exponent whose bounds hold the children."""
     for axis in range(3):
         low, high = node_box[row[0], axis], -node_box[row[0], 4 + axis]
@@ -143,7 +176,7 @@ def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantis
                 high = max(high, -node_box[row[slot], 4 + axis])
         floats[block, layout.NODE_ORIGIN + axis] = low
         exponent = _first_exponent(high - low)
-        while not _quantise_axis(row, node_box, quantised, block, axis, low, exponent):
+        while not _quantise_axis(row, node_box, quantised, block, axis, low, exponent, as_embree):
             exponent += 1
         quantised[block, EXPONENT_BYTE + axis] = np.uint8(exponent & 0xFF)
 
@@ -166,6 +199,7 @@ def _quantise_axis(
     axis: int,
     origin: np.float32,
     exponent: int,
+    as_embree: bool,
 ) -> bool:
     """Write both bounds of every child along one axis; False where 255 steps do not reach."""
     step, per_step = np.float32(math.ldexp(1.0, exponent - 8)), np.float32(math.ldexp(1.0, 8 - exponent))
@@ -174,10 +208,10 @@ def _quantise_axis(
             break
         low, high = node_box[row[slot], axis], -node_box[row[slot], 4 + axis]
         lower = min(int((low - origin) * per_step), 255)
-        while lower > 0 and origin + np.float32(lower) * step > low:
+        while not as_embree and lower > 0 and origin + np.float32(lower) * step > low:
             lower -= 1
-        upper = int((high - origin) * per_step)
-        while upper <= 255 and origin + np.float32(upper) * step < high:
+        upper = math.ceil((high - origin) * per_step) if as_embree else int((high - origin) * per_step)
+        while not as_embree and upper <= 255 and origin + np.float32(upper) * step < high:
             upper += 1
         if upper > 255:
             return False

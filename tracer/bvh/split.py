@@ -1,5 +1,7 @@
 """Binned SAH: a binary tree over bounding boxes, split until every leaf holds one primitive.
 
+Either by rules of our own, or by the rules of Embree's builder (``as_embree``: ``docs/sources/vulkan-sim.md#tree``).
+
 Boxes are kept as eight words, ``[low x y z, primitive number, -high x y z, unused]``: with the high corner negated a
 union is one minimum per word, which the compiler turns into one instruction. Source: Wald, "On fast construction of
 SAH-based bounding volume hierarchies", 2007.
@@ -14,6 +16,7 @@ from rayplay.tracer.native import memory as raw
 from rayplay.tracer.native.jit import compiled, entry_point
 
 BINS = 16
+EMBREE_BINS = 32
 SMALL = 16
 """Up to so many primitives are sorted and swept exactly: cheaper than filling bins."""
 DEEPEST = 64
@@ -30,7 +33,7 @@ class _Scratch(NamedTuple):
     """Addresses of working memory."""
 
     rows: int  # boxes of all primitives
-    bins: int  # boxes of BINS bins for each axis
+    bins: int  # boxes of EMBREE_BINS bins for each axis
     bin_count: int  # int32, likewise
     suffix: int  # boxes of what lies right of each cut
     held: int  # one box
@@ -38,6 +41,7 @@ class _Scratch(NamedTuple):
     side_centre: int  # the same of its two sides
     low_box: int  # boxes of the two sides, which are the children
     high_box: int
+    as_embree: bool
 
 
 def boxes(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -65,18 +69,18 @@ def triangle_boxes(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
 
 
 @entry_point
-def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) -> int:
+def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray, as_embree: bool) -> int:
     """Build the tree; returns how many nodes it has, 2 n - 1.
 
     rows: float32[n, 8], reordered in place. node_box: float32[2 n - 1, 8] and node_child: int32[2 n - 1] are filled:
     the left child's number (the right one follows it), or ``~primitive`` for a leaf. Node 0 is the root.
     """
-    working = np.empty((3 * BINS + BINS + 1 + 3, BOX_WORDS), np.float32)
-    bin_count = np.empty((3, BINS), np.int32)
+    working = np.empty((4 * EMBREE_BINS + 1 + 3, BOX_WORDS), np.float32)
+    bin_count = np.empty((3, EMBREE_BINS), np.int32)
     ranges = np.empty((MOST_LEVELS, 4), np.int64)
     range_centre = np.empty((MOST_LEVELS, BOX_WORDS), np.float32)
     first, free, boxes_at = rows.ctypes.data, working.ctypes.data, node_box.ctypes.data
-    bins, suffix, held = free, free + 3 * BINS * BOX_BYTES, free + 4 * BINS * BOX_BYTES
+    bins, suffix, held = free, free + 3 * EMBREE_BINS * BOX_BYTES, free + 4 * EMBREE_BINS * BOX_BYTES
     centre = held + BOX_BYTES
     sides, centres = centre + BOX_BYTES, range_centre.ctypes.data
     _bounds(first, 0, rows.shape[0], boxes_at, centres)
@@ -93,7 +97,9 @@ def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) 
         node_child[node] = left
         raw.copy_box(centre, centres + BOX_BYTES * top)
         child = boxes_at + BOX_BYTES * left
-        scratch = _Scratch(first, bins, bin_count.ctypes.data, suffix, held, centre, sides, child, child + BOX_BYTES)
+        scratch = _Scratch(
+            first, bins, bin_count.ctypes.data, suffix, held, centre, sides, child, child + BOX_BYTES, as_embree
+        )
         middle = _split(scratch, begin, end, level)
         for side in range(2):  # the left side is on top, so it is built first
             ranges[top, 0], ranges[top, 3] = left + 1 - side, level + 1
@@ -108,11 +114,16 @@ def _split(scratch: _Scratch, begin: int, end: int, level: int) -> int:
     """Reorder a range so that its left side comes first; returns where the right side begins. Fills the boxes and the
     centre bounds of both sides."""
     widest = max(_extent(scratch.centre, 0), _extent(scratch.centre, 1), _extent(scratch.centre, 2))
-    if end - begin > SMALL and level < DEEPEST and widest > NARROWEST:
-        axis, cut = _choose_bin(scratch, begin, end)
-        return _partition(scratch, begin, end, axis, cut)
+    splits = level < DEEPEST and widest > NARROWEST
+    if splits and (scratch.as_embree or end - begin > SMALL):
+        bins = min(EMBREE_BINS, int(4.0 + 0.05 * (end - begin))) if scratch.as_embree else BINS
+        reach = np.float32(0.99) * np.float32(bins) if scratch.as_embree else np.float32(BINS * 0.99999)
+        axis, cut = _choose_bin(scratch, begin, end, bins, reach)
+        return _partition(scratch, begin, end, axis, cut, reach)
     middle = (begin + end) // 2
-    if level < DEEPEST and widest > NARROWEST:
+    if scratch.as_embree:
+        _sort_by_number(scratch, begin, end)
+    elif splits:
         middle = _sort_and_sweep(scratch, begin, end)
     _bounds(scratch.rows, begin, middle, scratch.low_box, scratch.side_centre)
     _bounds(scratch.rows, middle, end, scratch.high_box, scratch.side_centre + BOX_BYTES)
@@ -126,10 +137,10 @@ def _extent(box: int, axis: int) -> np.float32:
 
 
 @compiled
-def half_area(box: int) -> np.float32:
-    """Half the surface area of a box of eight words."""
+def half_area(box: int, as_embree: bool) -> np.float32:
+    """Half the surface area of a box of eight words; the order of operations decides ties."""
     x, y, z = _extent(box, 0), _extent(box, 1), _extent(box, 2)
-    return x * y + y * z + z * x
+    return x * (y + z) + y * z if as_embree else x * y + y * z + z * x
 
 
 @compiled
@@ -179,8 +190,8 @@ def _sort_and_sweep(scratch: _Scratch, begin: int, end: int) -> int:
     best, cut = INFINITY, 1
     raw.copy_box(scratch.held, rows)
     for index in range(1, size):
-        right = half_area(scratch.suffix + BOX_BYTES * index)
-        cost = half_area(scratch.held) * np.float32(index) + right * np.float32(size - index)
+        right = half_area(scratch.suffix + BOX_BYTES * index, False)
+        cost = half_area(scratch.held, False) * np.float32(index) + right * np.float32(size - index)
         if cost < best:
             best, cut = cost, index
         raw.grow_box(scratch.held, rows + BOX_BYTES * index)
@@ -188,28 +199,44 @@ def _sort_and_sweep(scratch: _Scratch, begin: int, end: int) -> int:
 
 
 @compiled
-def _choose_bin(scratch: _Scratch, begin: int, end: int) -> tuple[int, int]:
+def _sort_by_number(scratch: _Scratch, begin: int, end: int) -> None:
+    """Sort a range by primitive number, as Embree does before it halves one (Shell's sort)."""
+    gap = (end - begin) // 2
+    while gap > 0:
+        for row in range(begin + gap, end):
+            raw.copy_box(scratch.held, scratch.rows + BOX_BYTES * row)
+            key, slot = raw.load_u32(scratch.held + 4 * ID), row
+            while slot - gap >= begin and raw.load_u32(scratch.rows + BOX_BYTES * (slot - gap) + 4 * ID) > key:
+                raw.copy_box(scratch.rows + BOX_BYTES * slot, scratch.rows + BOX_BYTES * (slot - gap))
+                slot -= gap
+            raw.copy_box(scratch.rows + BOX_BYTES * slot, scratch.held)
+        gap //= 2
+
+
+@compiled
+def _choose_bin(scratch: _Scratch, begin: int, end: int, count: int, reach: np.float32) -> tuple[int, int]:
     """The axis and the last bin of the left side of the cheapest cut; fills the boxes of both sides."""
-    _fill_bins(scratch, begin, end)
+    _fill_bins(scratch, begin, end, count, reach)
     best, best_axis, best_cut = INFINITY, -1, 0
     for axis in range(3):
         if not _extent(scratch.centre, axis) > NARROWEST:
             continue
-        bins, counts = scratch.bins + BOX_BYTES * BINS * axis, scratch.bin_count + 4 * BINS * axis
-        raw.copy_box(scratch.suffix + BOX_BYTES * (BINS - 1), bins + BOX_BYTES * (BINS - 1))
-        for index in range(BINS - 2, 0, -1):
+        bins, counts = scratch.bins + BOX_BYTES * count * axis, scratch.bin_count + 4 * count * axis
+        raw.copy_box(scratch.suffix + BOX_BYTES * (count - 1), bins + BOX_BYTES * (count - 1))
+        for index in range(count - 2, 0, -1):
             raw.copy_box(scratch.suffix + BOX_BYTES * index, scratch.suffix + BOX_BYTES * (index + 1))
             raw.grow_box(scratch.suffix + BOX_BYTES * index, bins + BOX_BYTES * index)
         raw.fill_box(scratch.held, INFINITY)
         before = 0
-        for cut in range(BINS - 1):
+        for cut in range(count - 1):
             raw.grow_box(scratch.held, bins + BOX_BYTES * cut)
             before += raw.load_i32(counts + 4 * cut)
             after = end - begin - before
             if before == 0 or after == 0:
                 continue
             right = scratch.suffix + BOX_BYTES * (cut + 1)
-            cost = half_area(scratch.held) * np.float32(before) + half_area(right) * np.float32(after)
+            left_area, right_area = half_area(scratch.held, scratch.as_embree), half_area(right, scratch.as_embree)
+            cost = left_area * np.float32(before) + right_area * np.float32(after)
             if cost < best or best_axis < 0:
                 best, best_axis, best_cut = cost, axis, cut
                 raw.copy_box(scratch.low_box, scratch.held)
@@ -218,20 +245,20 @@ def _choose_bin(scratch: _Scratch, begin: int, end: int) -> tuple[int, int]:
 
 
 @compiled
-def _fill_bins(scratch: _Scratch, begin: int, end: int) -> None:
-    for index in range(3 * BINS):
+def _fill_bins(scratch: _Scratch, begin: int, end: int, count: int, reach: np.float32) -> None:
+    for index in range(3 * count):
         raw.fill_box(scratch.bins + BOX_BYTES * index, INFINITY)
         raw.store_u32(scratch.bin_count + 4 * index, 0)
     scale_x, scale_y, scale_z = (
-        _bin_scale(scratch.centre, 0),
-        _bin_scale(scratch.centre, 1),
-        _bin_scale(scratch.centre, 2),
+        _bin_scale(scratch.centre, 0, reach),
+        _bin_scale(scratch.centre, 1, reach),
+        _bin_scale(scratch.centre, 2, reach),
     )
     for row in range(begin, end):
         box = scratch.rows + BOX_BYTES * row
         _add_to_bin(scratch, box, _bin_of(scratch.centre, box, 0, scale_x))
-        _add_to_bin(scratch, box, _bin_of(scratch.centre, box, 1, scale_y) + BINS)
-        _add_to_bin(scratch, box, _bin_of(scratch.centre, box, 2, scale_z) + 2 * BINS)
+        _add_to_bin(scratch, box, _bin_of(scratch.centre, box, 1, scale_y) + count)
+        _add_to_bin(scratch, box, _bin_of(scratch.centre, box, 2, scale_z) + 2 * count)
 
 
 @compiled
@@ -242,12 +269,12 @@ def _add_to_bin(scratch: _Scratch, box: int, index: int) -> None:
 
 
 @compiled
-def _bin_scale(centre: int, axis: int) -> np.float32:
-    """Bins per unit of the doubled centre, a little less than exact so that the last centre stays in the last bin."""
+def _bin_scale(centre: int, axis: int, reach: np.float32) -> np.float32:
+    """Bins per unit of the doubled centre; ``reach``: a little less than all, so that the last centre stays inside."""
     width = _extent(centre, axis)
     if not width > NARROWEST:
         return np.float32(0.0)
-    return np.float32(BINS * 0.99999) / width
+    return reach / width
 
 
 @compiled
@@ -256,11 +283,11 @@ def _bin_of(centre: int, box: int, axis: int, scale: np.float32) -> int:
 
 
 @compiled
-def _partition(scratch: _Scratch, begin: int, end: int, axis: int, cut: int) -> int:
+def _partition(scratch: _Scratch, begin: int, end: int, axis: int, cut: int, reach: np.float32) -> int:
     """Move the primitives of the bins up to ``cut`` to the front; fills the centre bounds of both sides."""
     raw.fill_box(scratch.side_centre, INFINITY)
     raw.fill_box(scratch.side_centre + BOX_BYTES, INFINITY)
-    scale = _bin_scale(scratch.centre, axis)
+    scale = _bin_scale(scratch.centre, axis, reach)
     low, high = begin, end - 1
     while low <= high:
         box = scratch.rows + BOX_BYTES * low

@@ -82,10 +82,10 @@ def make_context(
     hit_records: int32[records, 3], ids of the closest-hit, any-hit and intersection program of each hit record, -1 for
     none. miss_programs: ids, -1 for none. instance_records: first hit record of each instance; by default record
     ``geometry * ray_types`` with as many ray types as there are records per geometry. order: "vulkan-sim" (the first
-    hit internal child is next, the others are pushed, nothing is sorted;
-    ``docs/sources/vulkan-sim.md#traversal-order``) or "nearest" (children by entry distance, skipped when they lie
-    behind the committed hit). delayed: any-hit and intersection programs run after the traversal, which goes on as if
-    their primitives had not been hit (``docs/sources/vulkan-sim.md#delayed-programs``).
+    hit internal child is next, the others are pushed, nothing is sorted, and the records mark every triangle between
+    t_min and t_max; ``docs/sources/vulkan-sim.md#traversal-order, #ray-flags``) or "nearest" (children by entry
+    distance, skipped when they lie behind the committed hit). delayed: any-hit and intersection programs run after the
+    traversal, which goes on as if their primitives had not been hit (``docs/sources/vulkan-sim.md#delayed-programs``).
     """
     if acceleration.statistics.stack_entries > STACK_ENTRIES:
         raise ValueError(f"the tree needs {acceleration.statistics.stack_entries} stack entries of {STACK_ENTRIES}")

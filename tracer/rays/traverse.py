@@ -42,7 +42,8 @@ def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lan
 
     context: int64[:] (``make_context``); frame: uint32[len(FRAME), 32] (``tracer.abi.trace_frame``);
     state: uint32[STATE_WORDS], this lane's own, any contents at the start; log: uint32[n], filled with nodes-table
-    rows, bit 31 set on a triangle whose hit was accepted, or offered to an any-hit program or kept for it.
+    rows, bit 31 set on a triangle whose hit was accepted, or offered to an any-hit program or kept for it; in
+    Vulkan-Sim's order on every triangle between t_min and t_max.
     All C-contiguous.
 
     Returns how many words of ``log`` were written, or a negative key of ``ERRORS``. Afterwards the frame's status is

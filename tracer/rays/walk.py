@@ -12,13 +12,13 @@ from rayplay.tracer.rays.box import hit_children
 from rayplay.tracer.rays.geometry import HIT_FRONT, NO_HIT, ZERO, Triple, safe_inverse
 from rayplay.tracer.rays.lane import Place, get, get_float, get_triple, write_hit, write_suspension
 from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
-from rayplay.tracer.rays.state import MOST_KEPT, STATE, Context
+from rayplay.tracer.rays.state import MOST_KEPT, STATE, VULKAN_SIM_ORDER, Context
 
 ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
 FINISHED = 0xFFFFFFFF
 """In the state's top: nothing is left to visit."""
 HIT_BIT = 1 << 31
-GO_ON, COMMITTED_HIT, SUSPENDED = range(3)
+GO_ON, COMMITTED_HIT, SUSPENDED, FARTHER_HIT = range(4)
 MOST_WORDS = 2
 """Log words that one stack entry may need."""
 
@@ -51,7 +51,10 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             return ERROR_LOG_FULL
         if kind == layout.INTERNAL:
             count = _write(log, count, block if inside != 0 else _top_row(shared, block))
-            found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE.scratch)
+            reach = limit
+            if shared.order == VULKAN_SIM_ORDER:  # boxes that begin at the closest hit are behind it
+                reach = np.nextafter(limit, np.float32(-np.inf))
+            found = hit_children(record, ray[0], ray[2], t_min, reach, state + 4 * STATE.scratch)
             if found & 0xFF:
                 current, top = push_children(shared.order, record, block, found, state, top)
         elif kind == layout.INSTANCE:
@@ -66,6 +69,8 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             action = _offer(shared, lane, inside, block, kind, ray, limit)
             if action > GO_ON and kind == layout.TRIANGLE:
                 _write(log, count - 1, block | HIT_BIT)
+            if action == FARTHER_HIT:
+                action = GO_ON
             if action == SUSPENDED and shared.delayed:
                 action = _keep(state, inside, kind << KIND_SHIFT | block)
             if action == COMMITTED_HIT and get(lane, FRAME.flags) & trace_frame.FLAG_FIRST_HIT == 0:
@@ -138,7 +143,7 @@ def offer_kept(shared: Context, lane: int, state: int) -> int:
         inside, leaf = _word(state, STATE.kept + 2 * first), _word(state, STATE.kept + 2 * first + 1)
         ray, limit = _ray_in(shared, lane, inside), get_float(lane, FRAME.committed_t + HIT.t)
         action = _offer(shared, lane, inside, leaf & BLOCK_MASK, leaf >> KIND_SHIFT, ray, limit)
-        if action != GO_ON:
+        if action != GO_ON and action != FARTHER_HIT:
             return action
     return GO_ON
 
@@ -164,13 +169,17 @@ def _keep(state: int, inside: int, leaf: int) -> int:
 
 @compiled
 def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32) -> int:
-    """Test a triangle, or offer a procedural primitive to its program."""
+    """Test a triangle, or offer a procedural primitive to its program. In Vulkan-Sim's order a triangle that the ray
+    meets behind its closest hit is a FARTHER_HIT, which its records say (``docs/sources/vulkan-sim.md#ray-flags``)."""
     record = shared.image + layout.BLOCK_BYTES * block
     if kind != layout.TRIANGLE:
         return _offer_procedural(shared, lane, inside, record, ray, limit)
     hit = geometry.intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])
-    if hit[0] == NO_HIT or hit[1] < get_float(lane, FRAME.t_min) or hit[1] >= limit:
+    if hit[0] == NO_HIT or hit[1] < get_float(lane, FRAME.t_min):
         return GO_ON
+    if hit[1] >= limit:
+        is_record = shared.order == VULKAN_SIM_ORDER and hit[1] <= get_float(lane, FRAME.t_max)
+        return FARTHER_HIT if is_record else GO_ON
     flags = get(lane, FRAME.flags)
     opaque = _word(record, layout.LEAF_GEOMETRY) & layout.LEAF_OPAQUE_BIT != 0
     opaque = (opaque or flags & trace_frame.FLAG_NO_ANY_HIT != 0) and flags & trace_frame.FLAG_FORCE_ANY_HIT == 0

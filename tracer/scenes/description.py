@@ -4,13 +4,12 @@ Right-handed, y up; colours are linear RGB. Every reader and generator of this p
 acceleration structure and the programs' buffers are made from it and from nothing else.
 """
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rayplay.formats.guard.errors import UserError
 
 MODELS = ("lambertian", "metallic", "dielectric", "diffuse_light")
 
@@ -224,35 +223,22 @@ def sort_opaque_first(scene: Scene) -> Scene:
     return Scene(**{**vars(scene), "meshes": meshes})
 
 
-def validate(scene: Scene, place: str) -> None:
-    """Raise ``UserError`` naming ``place`` where the scene cannot be traced: no primitive, an index that points
-    nowhere, a coordinate that is not finite, an alpha texture on a mesh without UV."""
+def moved_into_world(scene: Scene) -> Scene:
+    """The same scene with each mesh that is placed once moved to its place, as Vulkan-Sim's workloads have theirs
+    (``docs/sources/vulkan-sim.md#scenes``): its instance then has the identity. A mirrored mesh is wound the other way
+    round, so that its front stays its front."""
+    placed = Counter(instance.mesh for instance in scene.instances)
+    meshes, instances = list(scene.meshes), list(scene.instances)
     for number, instance in enumerate(scene.instances):
-        where = f"{place}: instance {number}"
-        if not 0 <= instance.mesh < len(scene.meshes):
-            raise UserError(f"{where}: its mesh must be below {len(scene.meshes)}, found {instance.mesh}")
-        size = float(np.linalg.det(instance.object_to_world[:, :3].astype(np.float64)))
-        if not np.isfinite(instance.object_to_world).all() or size == 0:
-            raise UserError(f"{where}: its matrix must be invertible, found determinant {size:g}")
-    if not scene.instanced_triangles and not len(scene.spheres):
-        raise UserError(f"{place}: a scene needs at least one triangle or sphere, found none")
-    for mesh in scene.meshes:
-        _validate_mesh(scene, mesh, f"{place}: mesh {mesh.name}")
-    if not (np.abs(scene.spheres.center) < LARGEST_COORDINATE).all() or not (scene.spheres.radius > 0).all():
-        raise UserError(f"{place}: every sphere needs a finite centre and a radius above 0")
-
-
-def _validate_mesh(scene: Scene, mesh: Mesh, where: str) -> None:
-    vertices, materials, tested = len(mesh.vertices), len(scene.materials), scene.alpha_tested()
-    if len(mesh.triangles) and (found := int(mesh.triangles.max())) >= vertices:
-        raise UserError(f"{where}: a vertex number must be below {vertices}, found {found}")
-    sound = (np.abs(mesh.vertices) < LARGEST_COORDINATE).all(axis=1)  # False for NaN too
-    if not sound.all():
-        row = int(np.argmin(sound))
-        place = mesh.vertices[row].tolist()
-        raise UserError(f"{where}: vertex {row} must be finite and below {LARGEST_COORDINATE:g}, found {place}")
-    if len(mesh.material) and (found := int(mesh.material.max())) >= materials:
-        raise UserError(f"{where}: a material number must be below {materials}, found {found}")
-    if mesh.uv is None and tested[mesh.material].any():
-        name = scene.materials[int(mesh.material[np.argmax(tested[mesh.material])])].name
-        raise UserError(f"{where}: material {name} has an alpha texture, which needs UV coordinates; found none")
+        if placed[instance.mesh] > 1:
+            continue
+        mesh, matrix = scene.meshes[instance.mesh], instance.object_to_world
+        x, y, z = mesh.vertices.T
+        is_mirrored = np.linalg.det(matrix[:, :3].astype(np.float64)) < 0
+        meshes[instance.mesh] = replace(
+            mesh,
+            vertices=np.stack([(x * a + y * b) + (z * c + d) for a, b, c, d in matrix], axis=1),
+            triangles=np.ascontiguousarray(mesh.triangles[:, [0, 2, 1]]) if is_mirrored else mesh.triangles,
+        )
+        instances[number] = Instance(instance.mesh)
+    return replace(scene, meshes=meshes, instances=instances)

@@ -1,148 +1,132 @@
-"""Plain glTF 2.0 binary files, as scene packs use them: one glTF mesh is one mesh here, one node with a mesh one
-instance. (trimesh splits a mesh with several materials into several, which would change the acceleration structure.)
+"""glTF 2.0 files: one glTF mesh is one mesh here, one node with a mesh one instance, in the order of the document.
 
-Sources: glTF 2.0 specification, sections 3.6 (accessors), 3.5.3 (transformations), 4.4 (GLB layout).
+A mesh with several materials stays one, which decides the acceleration structure. Points and lines have nothing that
+a ray can hit and are left out. Skins, morph targets and animations are not applied.
+
+Sources: glTF 2.0 specification, sections 3.7.2 (meshes), 3.5.3 (transformations).
 """
 
-import json
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import MESH_BYTES
+from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.tracer.scenes.description import Instance, Mesh
-from rayplay.tracer.scenes.glb_check import check_document, item, whole
+from rayplay.tracer.scenes.glb_check import check_document, item
+from rayplay.tracer.scenes.gltf_accessor import read_accessor, read_indices
+from rayplay.tracer.scenes.gltf_file import read_buffers, read_gltf
 
 DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
-_MAGIC, _JSON_CHUNK, _BIN_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
-_TRIANGLES = 4
-_COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
-_WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
+_TRIANGLES, _STRIP, _FAN = 4, 5, 6
+_WITHOUT_TRIANGLES = (0, 1, 2, 3)
+QUANTISED = "KHR_mesh_quantization"
+APPEARANCE = ("KHR_materials_", "KHR_texture_", "EXT_texture_", "KHR_lights_")
+"""Beginnings of extensions that say how surfaces look; a file that is rendered without a scene pack has one grey."""
 
 
-def read_glb(path: Path, material_names: list[str]) -> tuple[list[Mesh], list[Instance]]:
-    """Meshes and instances of a GLB file; a primitive's material is its name's position in ``material_names``.
+def read_glb(path: Path, material_names: list[str] | None = None) -> tuple[list[Mesh], list[Instance]]:
+    """Meshes with triangles of a .glb or .gltf file, and their instances.
 
-    Raises ``UserError`` for a damaged file, an unknown material, or a feature outside plain glTF (compression,
-    sparse accessors, strips).
+    material_names   a primitive's material is its name's position there; None: all materials are 0, without UV.
+
+    Raises ``UserError`` for a damaged file, an unknown material, or a required extension that is not read.
     """
-    document, binary = read_chunks(path)
     try:
+        document, binary = read_gltf(path)
         check_document(path, document)
-        if required := document.get("extensionsRequired"):
-            raise UserError(f"{path}: a scene pack's GLB must need no extension, found {', '.join(required)}")
-        meshes = [_mesh(path, document, binary, entry, material_names) for entry in document["meshes"]]
-        return meshes, _instances(document)
+        _check_extensions(path, document, material_names is None)
+        buffers = read_buffers(path, document, binary)
+        made = [_mesh(path, document, buffers, entry, material_names) for entry in document.get("meshes", [])]
+        numbers = {mesh: number for number, mesh in enumerate(n for n, each in enumerate(made) if each is not None)}
+        instances = [Instance(numbers[mesh], matrix) for mesh, matrix in _placed(document) if mesh in numbers]
+        return [mesh for mesh in made if mesh is not None], instances
     except DAMAGE as error:
-        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {str(error)[:300]}") from error
+        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {reason_of(error)}") from error
 
 
-def read_chunks(path: Path) -> tuple[dict[str, Any], bytes]:
-    """The document and the binary chunk of a GLB file; ``UserError`` for another file."""
-    MESH_BYTES.check(path.stat().st_size, "its length", file=path)
-    data = path.read_bytes()
-    if len(data) < 20 or struct.unpack_from("<I", data)[0] != _MAGIC:
-        raise UserError(f"{path}: a GLB file must begin with the word glTF, found {data[:4]!r}")
-    _, version, length = struct.unpack_from("<III", data)
-    if version != 2 or length > len(data):
-        raise UserError(f"{path}: must be glTF 2 of {length} bytes, found version {version} and {len(data)} bytes")
-    found: dict[int, bytes] = {}
-    offset = 12
-    while offset + 8 <= length:
-        size, kind = struct.unpack_from("<II", data, offset)
-        if offset + 8 + size > length:
-            raise UserError(f"{path}: chunk at byte {offset} must hold {size} bytes, found {length - offset - 8}")
-        found.setdefault(kind, data[offset + 8 : offset + 8 + size])
-        offset += 8 + size
-    try:
-        document = json.loads(found[_JSON_CHUNK])
-    except (KeyError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: the JSON chunk of a GLB file must be readable: {error}") from error
-    if not isinstance(document, dict):
-        raise UserError(f"{path}: the JSON chunk must hold an object, found {type(document).__name__}")
-    return document, found.get(_BIN_CHUNK, b"")
+def _check_extensions(path: Path, document: dict[str, Any], any_appearance: bool) -> None:
+    for name in document.get("extensionsRequired", []):
+        if name != QUANTISED and not (any_appearance and str(name).startswith(APPEARANCE)):
+            raise UserError(f"{path}: extensionsRequired must be of extensions that are read here, found {name}")
 
 
-def _mesh(path: Path, document: dict[str, Any], binary: bytes, entry: dict[str, Any], names: list[str]) -> Mesh:
+def _mesh(
+    path: Path, document: dict[str, Any], buffers: list[memoryview], entry: dict[str, Any], names: list[str] | None
+) -> Mesh | None:
     vertices, triangles, uvs, materials = [], [], [], []
-    vertex_count, mesh_name = 0, str(entry.get("name", "mesh"))
+    vertex_count, mesh_name, has_uv = 0, str(entry.get("name", "mesh")), False
     for primitive in entry["primitives"]:
-        if primitive.get("mode", _TRIANGLES) != _TRIANGLES:
-            raise UserError(
-                f"{path}: mesh {mesh_name}: mode must be {_TRIANGLES}, triangles; found {primitive['mode']}"
-            )
+        if primitive.get("mode", _TRIANGLES) in _WITHOUT_TRIANGLES:
+            continue
         attributes = primitive["attributes"]
-        position = _accessor(document, binary, attributes["POSITION"]).astype(np.float32)
-        index = np.arange(len(position))
-        if "indices" in primitive:
-            index = _accessor(document, binary, primitive["indices"]).reshape(-1)
-        face = index.astype(np.uint32).reshape(-1, 3) + np.uint32(vertex_count)
-        uv = np.full((len(position), 2), np.nan, np.float32)
-        if "TEXCOORD_0" in attributes:
-            uv = _accessor(document, binary, attributes["TEXCOORD_0"]).astype(np.float32)
-        number = _material_number(path, document, primitive, mesh_name, names)
+        position = read_accessor(document, buffers, attributes["POSITION"], "VEC3").astype(np.float32)
+        face = _faces(document, buffers, primitive, len(position))
+        uv = np.zeros((len(position), 2), np.float32)
+        number = 0
+        if names is not None:
+            number = _material_number(path, document, primitive, mesh_name, names)
+            if "TEXCOORD_0" in attributes:
+                uv, has_uv = read_accessor(document, buffers, attributes["TEXCOORD_0"], "VEC2").astype(np.float32), True
+        if len(uv) != len(position):
+            raise ValueError(f"mesh {mesh_name}: TEXCOORD_0 must have {len(position)} elements, found {len(uv)}")
         vertices.append(position)
-        triangles.append(face)
+        triangles.append(face + np.uint32(vertex_count))
         uvs.append(uv)
         materials.append(np.full(len(face), number, np.uint16))
         vertex_count += len(position)
-    uv = np.concatenate(uvs)
-    has_uv = bool(np.isfinite(uv).any())
-    return Mesh(
-        mesh_name,
-        np.concatenate(vertices),
-        np.concatenate(triangles),
-        np.concatenate(materials),
-        np.nan_to_num(uv) if has_uv else None,
-    )
+    if not sum(len(face) for face in triangles):
+        return None
+    parts = (np.concatenate(vertices), np.concatenate(triangles), np.concatenate(materials))
+    return Mesh(mesh_name, *parts, np.concatenate(uvs) if has_uv else None)
+
+
+def _faces(
+    document: dict[str, Any], buffers: list[memoryview], primitive: dict[str, Any], vertices: int
+) -> NDArray[np.uint32]:
+    """uint32[n, 3]: vertex numbers of a primitive's triangles."""
+    index: NDArray[Any] = np.arange(vertices, dtype=np.uint32)
+    if "indices" in primitive:
+        number = primitive["indices"]
+        index = read_indices(document, buffers, item(document["accessors"], number, "indices"), f"accessor {number}")
+        if len(index) and index.max() >= vertices:
+            raise ValueError(f"accessor {number}: a vertex number must be below {vertices}, found {index.max()}")
+    index, mode = index.astype(np.uint32), primitive.get("mode", _TRIANGLES)
+    if mode == _TRIANGLES:
+        return index.reshape(-1, 3)
+    if mode == _STRIP:  # every second triangle is turned, so that all face the same side
+        made = np.stack([index[:-2], index[1:-1], index[2:]], axis=1)
+        made[1::2, 1:] = made[1::2, :0:-1]
+        return made
+    if mode == _FAN:
+        return np.stack([index[1:-1], index[2:], np.full(max(len(index) - 2, 0), index[:1])], axis=1)
+    raise ValueError(f"a primitive's mode must be 0 to 6, found {str(mode)[:50]}")
 
 
 def _material_number(
     path: Path, document: dict[str, Any], primitive: dict[str, Any], mesh_name: str, names: list[str]
 ) -> int:
-    name = document["materials"][primitive["material"]]["name"]
+    name = item(document["materials"], primitive["material"], f"mesh {mesh_name}: material")["name"]
     if name not in names:
         raise UserError(f"{path}: mesh {mesh_name}: material {name} must be in the scene's JSON, which has {names}")
     return names.index(name)
 
 
-def _accessor(document: dict[str, Any], binary: bytes, index: int) -> NDArray[Any]:
-    """The elements of an accessor, one row each, in their own type."""
-    accessor = item(document["accessors"], index, "accessor")
-    if "sparse" in accessor:
-        raise ValueError(f"accessor {index} is sparse")
-    view = item(document["bufferViews"], accessor["bufferView"], f"accessor {index}: bufferView")
-    if view.get("buffer", 0) != 0:
-        raise ValueError(f"buffer view {accessor['bufferView']} must lie in the file's own buffer")
-    dtype = np.dtype(_COMPONENTS[accessor["componentType"]])
-    width, count = _WIDTHS[accessor["type"]], accessor["count"]
-    start = whole(view.get("byteOffset", 0), f"accessor {index}") + accessor.get("byteOffset", 0)
-    stride = view.get("byteStride", width * dtype.itemsize)
-    if count < 0 or start < 0 or start + stride * (count - 1) + width * dtype.itemsize > len(binary):
-        raise ValueError(f"accessor {index} must lie in the {len(binary)} bytes of the binary chunk")
-    return np.ndarray((count, width), dtype, binary, start, (stride, dtype.itemsize)).copy()
-
-
-def _instances(document: dict[str, Any]) -> list[Instance]:
+def _placed(document: dict[str, Any]) -> list[tuple[int, NDArray[np.float32]]]:
+    """Mesh and float32[3, 4] matrix of every node with a mesh, parents before children, in the document's order."""
     nodes = document.get("nodes", [])
     scenes = document.get("scenes")
-    roots = scenes[document.get("scene", 0)].get("nodes", []) if scenes else _roots(nodes)
-    found: list[Instance] = []
-
-    def walk(number: int, parent: NDArray[np.float64]) -> None:
-        node = nodes[number]
-        matrix = parent @ _local_matrix(node)
+    roots = item(scenes, document.get("scene", 0), "scene").get("nodes", []) if scenes else _roots(nodes)
+    found: list[tuple[int, NDArray[np.float32]]] = []
+    left = [(number, np.eye(4)) for number in reversed(roots)]
+    while left:
+        number, parent = left.pop()
+        node = item(nodes, number, "node")
+        matrix = parent @ _local_matrix(node, f"node {number}")
         if "mesh" in node:
-            found.append(Instance(node["mesh"], np.ascontiguousarray(matrix[:3], dtype=np.float32)))
-        for child in node.get("children", []):
-            walk(child, matrix)
-
-    for root in roots:
-        walk(root, np.eye(4))
+            found.append((node["mesh"], np.ascontiguousarray(matrix[:3], dtype=np.float32)))
+        left += [(child, matrix) for child in reversed(node.get("children", []))]
     return found
 
 
@@ -151,10 +135,16 @@ def _roots(nodes: list[dict[str, Any]]) -> list[int]:
     return [number for number in range(len(nodes)) if number not in children]
 
 
-def _local_matrix(node: dict[str, Any]) -> NDArray[np.float64]:
+def _local_matrix(node: dict[str, Any], place: str) -> NDArray[np.float64]:
+    def numbers(key: str, default: tuple[float, ...]) -> NDArray[np.float64]:
+        made = np.array(node.get(key, default), dtype=np.float64)
+        if made.shape != (len(default),) or not np.isfinite(made).all():
+            raise ValueError(f"{place}: {key} must be {len(default)} finite numbers, found {str(node[key])[:100]}")
+        return made
+
     if "matrix" in node:
-        return np.array(node["matrix"], dtype=np.float64).reshape(4, 4).T
-    x, y, z, w = node.get("rotation", (0.0, 0.0, 0.0, 1.0))
+        return numbers("matrix", tuple(np.eye(4).ravel())).reshape(4, 4).T
+    x, y, z, w = numbers("rotation", (0.0, 0.0, 0.0, 1.0))
     rotation = np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -163,6 +153,6 @@ def _local_matrix(node: dict[str, Any]) -> NDArray[np.float64]:
         ]
     )
     matrix = np.eye(4)
-    matrix[:3, :3] = rotation * np.array(node.get("scale", (1.0, 1.0, 1.0)))
-    matrix[:3, 3] = node.get("translation", (0.0, 0.0, 0.0))
+    matrix[:3, :3] = rotation * numbers("scale", (1.0, 1.0, 1.0))
+    matrix[:3, 3] = numbers("translation", (0.0, 0.0, 0.0))
     return matrix

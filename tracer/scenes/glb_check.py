@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from rayplay.formats.guard.limits import MESH_ELEMENTS
+from rayplay.formats.guard.limits import INSTANCES, MESH_ELEMENTS
 
 COMPONENT_BYTES = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
 WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
@@ -22,7 +22,7 @@ def check_document(path: Path, document: dict[str, Any]) -> None:
     views = document.get("bufferViews", [])
     for number, accessor in enumerate(document.get("accessors", [])):
         check_accessor(accessor, views, f"accessor {number}")
-    _check_nodes(document)
+    _check_nodes(path, document)
     _check_elements(path, document)
 
 
@@ -66,8 +66,9 @@ def item(values: list[Any], index: Any, place: str) -> Any:
     return values[index]
 
 
-def _check_nodes(document: dict[str, Any]) -> None:
+def _check_nodes(path: Path, document: dict[str, Any]) -> None:
     nodes, meshes = document.get("nodes", []), document.get("meshes", [])
+    INSTANCES.check(len(nodes), "its nodes", file=path)
     parents: dict[int, int] = {}
     for number, node in enumerate(nodes):
         if "mesh" in node:
@@ -77,6 +78,10 @@ def _check_nodes(document: dict[str, Any]) -> None:
             if child in parents:
                 raise ValueError(f"node {child} must have one parent, found two")
             parents[child] = number
+    for number, scene in enumerate(document.get("scenes", [])):
+        roots = scene.get("nodes", [])
+        if len(set(roots)) < len(roots) or not parents.keys().isdisjoint(roots):
+            raise ValueError(f"scene {number} must name each root once, and no node below another")
     below = [number for number in range(len(nodes)) if number not in parents]
     for number in below:  # grows: the nodes below each node follow
         below.extend(nodes[number].get("children", []))

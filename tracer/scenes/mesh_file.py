@@ -1,64 +1,67 @@
-"""Meshes without a scene description: GLB, glTF, OBJ, PLY and STL files, read by trimesh.
+"""Meshes without a scene description: GLB and glTF files; OBJ, PLY and STL files, read by trimesh.
 
 They bring geometry and placement only; every triangle gets one grey material and the camera is fitted to the bounds.
 """
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import MESH_BYTES
-from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.formats.guard.errors import UserError, reason_of
+from rayplay.formats.guard.limits import MESH_BYTES, MESH_ELEMENTS, OBJ_BYTES
 from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
-from rayplay.tracer.scenes.glb import read_chunks
-from rayplay.tracer.scenes.glb_check import check_document, whole
+from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.sound import validate
 
-SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
+GLTF_SUFFIXES = (".glb", ".gltf")
+GEOMETRY_LINES = tuple(word + end for word in (b"v", b"vn", b"vt", b"f") for end in (b" ", b"\t"))
+SUFFIXES = (*GLTF_SUFFIXES, ".obj", ".ply", ".stl")
 
 
 def read_mesh_file(path: Path) -> Scene:
-    """The triangles of ``path``, one mesh per geometry of the file and one instance per use of it.
+    """The triangles of ``path``: a mesh per mesh of a glTF file, one mesh of any other; materials divide none.
 
     Raises ``UserError``, on one line, for whatever keeps trimesh from reading it, and for a file without triangles.
     """
-    import trimesh  # scene packs and procedural scenes do without it
-
     try:
-        _check(path)
-        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused below
-            loaded = trimesh.load_scene(path, process=False, skip_materials=True, resolver=_beside(path))
-            meshes, instances = _convert(loaded)
+        if path.suffix.lower() in GLTF_SUFFIXES:
+            meshes, instances = read_glb(path)
+        else:
+            meshes, instances = _by_trimesh(path)
     except UserError:
         raise
     except Exception as error:  # trimesh raises whatever its many parsers meet
-        reason = " ".join(str(error).split()) or "no reason given"
-        raise UserError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason[:300]}") from error
-    if not sum(len(meshes[instance.mesh].triangles) for instance in instances):
+        raise UserError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason_of(error)}") from error
+    if not instances:
         raise UserError(f"{path}: a scene needs at least one triangle or sphere, found none")
-    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
-        raise UserError(f"{path}: every vertex must be finite, found NaN or infinity")
     scene = Scene(path.stem, meshes, instances, [Material("grey")], Camera((0.0, 0.0, 1.0), (0.0, 0.0, 0.0)))
+    validate(scene, str(path))
+    placed = sum(len(meshes[instance.mesh].vertices) for instance in instances)
+    MESH_ELEMENTS.check(placed, "vertices that its instances place", file=path)
     return replace(scene, camera=fit_camera(scene))
 
 
-def _check(path: Path) -> None:
-    """Its length, and for glTF what the document asks for; ``FormatError`` or what a damaged document gives."""
-    MESH_BYTES.check(path.stat().st_size, "its length", file=path)
-    if path.suffix.lower() == ".glb":
-        document, binary = read_chunks(path)
-        lengths = [len(binary)]
-    elif path.suffix.lower() == ".gltf":
-        document, lengths = parse_json(read_text(path, "glTF file", MESH_BYTES), path), []
-    else:
-        return
-    check_document(path, document)
-    for view in document.get("bufferViews", []):
-        end = whole(view.get("byteOffset", 0), "byteOffset") + whole(view["byteLength"], "byteLength")
-        if view.get("buffer", 0) == 0 and lengths and end > lengths[0]:
-            raise ValueError(f"a buffer view must end within {lengths[0]} bytes, found {end}")
+def _by_trimesh(path: Path) -> tuple[list[Mesh], list[Instance]]:
+    import trimesh  # scene packs, glTF files and procedural scenes do without it
+
+    is_obj = path.suffix.lower() == ".obj"
+    (OBJ_BYTES if is_obj else MESH_BYTES).check(path.stat().st_size, "its length", file=path)
+    file = io.BytesIO(_without_groups(path.read_bytes())) if is_obj else path
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused with the scene
+        return _convert(
+            trimesh.load_scene(
+                file, file_type=path.suffix[1:], process=False, skip_materials=True, resolver=_beside(path)
+            )
+        )
+
+
+def _without_groups(text: bytes) -> bytes:
+    """An OBJ file's vertices and faces, one mesh: trimesh takes time for each material times all vertices."""
+    lines = text.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n")
+    return b"\n".join(line for line in map(bytes.lstrip, lines) if line.startswith(GEOMETRY_LINES))
 
 
 def _beside(path: Path) -> "trimesh.resolvers.FilePathResolver":  # type: ignore[name-defined]  # noqa: F821

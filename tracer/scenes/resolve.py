@@ -9,10 +9,11 @@ from pathlib import Path
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import nearest
 from rayplay.tracer.scenes.cornell import cornell
-from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
+from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first
 from rayplay.tracer.scenes.forest import forest
 from rayplay.tracer.scenes.mesh_file import SUFFIXES, read_mesh_file
 from rayplay.tracer.scenes.pack import read_scene_pack
+from rayplay.tracer.scenes.sound import validate
 from rayplay.tracer.scenes.terrain import terrain
 from rayplay.tracer.scenes.wknd import wknd
 

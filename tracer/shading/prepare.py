@@ -55,14 +55,14 @@ def prepare_image(
     """Fill a fresh device memory and describe the launch.
 
     selected   bool[height, width], the pixels to trace; None for all.
-    traversal  order of a node's children: see ``tracer.rays.traverse.make_context``.
+    traversal  order of a node's children: see ``tracer.rays.traverse.make_context``; "vulkan-sim" also builds its tree.
     delayed    any-hit and intersection programs run after the traversal, not during it.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     functions = find_programs(config, module, place)
     symbol = params_symbol(config, module, place)
     memory = DeviceMemory()
-    acceleration = place_acceleration(scene, config, memory)
+    acceleration = place_acceleration(scene, config, memory, as_embree=traversal == "vulkan-sim")
     buffers = upload_scene(scene, memory)
     table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
     pixels = sampling.width * sampling.height
@@ -93,12 +93,14 @@ def prepare_image(
     return Prepared(launch, acceleration, image_address, config.image_format)
 
 
-def place_acceleration(scene: Scene, config: ProgramConfig, memory: DeviceMemory) -> Acceleration:
-    """Build the acceleration structure and copy it into device memory.
+def place_acceleration(
+    scene: Scene, config: ProgramConfig, memory: DeviceMemory, as_embree: bool = False
+) -> Acceleration:
+    """Build the acceleration structure (``tracer.bvh.build``) and copy it into device memory.
 
     Geometries whose hit groups name an any-hit program lose their opaque mark, so that it runs.
     """
-    acceleration = build_acceleration(scene, memory.allocate(0))
+    acceleration = build_acceleration(scene, memory.allocate(0), as_embree)
     tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
     for geometry, kind in (("triangles", TRIANGLE), ("spheres", PROCEDURAL)):
         if geometry in tested:

@@ -20,6 +20,7 @@ from rayplay.formats.guard.limits import LIMITS, Limit
 from rayplay.formats.guard.text import read_toml
 from rayplay.formats.guard.xz import RATIO_COUNTS_FROM, open_packed
 from rayplay.formats.schema.manifest import MANIFEST
+from rayplay.replay.launch.host_copies import Copies
 from tests.tracer.scenes.test_limits import BOUNDS as SCENES
 
 Case = Callable[[Path, Path], Callable[[], object]]
@@ -40,6 +41,15 @@ def manifest(sample: Path, folder: Path) -> Callable[[], object]:
 def toml(sample: Path, folder: Path) -> Callable[[], object]:
     (folder / "a.toml").write_text("a = 1\n" * 1 + "# " + "x" * 1000)
     return lambda: read_toml(folder / "a.toml")
+
+
+def key_parts(sample: Path, folder: Path) -> Callable[[], object]:
+    (folder / "a.toml").write_text("a = 0.5\n[b.'c.d'.\"e.f\" . g]\nh.i = 'j'\n")
+    return lambda: read_toml(folder / "a.toml")
+
+
+def copies(sample: Path, folder: Path) -> Callable[[], object]:
+    return lambda: Copies(open_trace(sample), "whole")
 
 
 def packed(folder: Path, text: bytes) -> Path:
@@ -77,6 +87,8 @@ CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_LIST_BYTES": [manifest],
     "RAYPLAY_MAX_STRING_BYTES": [hdf5],
     "RAYPLAY_MAX_TEXT_BYTES": [toml],
+    "RAYPLAY_MAX_KEY_PARTS": [key_parts],
+    "RAYPLAY_MAX_COPIED_BYTES": [copies],
     "RAYPLAY_MAX_UNPACKED_BYTES": [unpacked],
     "RAYPLAY_MAX_RATIO": [ratio],
 }

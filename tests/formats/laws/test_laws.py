@@ -104,6 +104,16 @@ def lane_beyond_the_cta(tables: Tables) -> None:
     tables["warps"]["launched_mask"][:] = 0xFFFF_FFFF
 
 
+def copy(address: int, size: int) -> Callable[[Tables], None]:
+    """A copy from the host before the first launch, behind one that is possible."""
+
+    def apply(tables: Tables) -> None:
+        rows = {"kernel_id": [0, 0], "address": [1 << 63, address], "bytes": [4096, size]}
+        tables["copies"] = {name: np.array(values, np.uint64) for name, values in rows.items()}
+
+    return apply
+
+
 BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("ids_are_row_numbers", "warps", change("warps", "warp_id", 3, 2)),
     ("ids_are_row_numbers", "nodes", change("nodes", "node_id", 63, 64)),
@@ -119,6 +129,9 @@ BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("launches_are_possible", "kernels", change("kernels", "block_z", 1, 0)),
     ("instructions_are_possible", "instructions", change("instructions", "access_bytes", 2, 257)),
     ("instructions_are_possible", "instructions", change("instructions", "source_registers", 1, 1 << 20)),
+    ("copies_are_possible", "copies", copy(0, (1 << 64) - 1)),
+    ("copies_are_possible", "copies", copy(0, 1 << 40)),
+    ("copies_are_possible", "copies", copy((1 << 64) - 4096, 4096)),
     ("blocks_partition_instructions", "blocks", change("blocks", "first_instruction", 3, lambda old: old + 1)),
     ("blocks_partition_instructions", "blocks", change("blocks", "instruction_count", 3, 0)),
     ("blocks_partition_instructions", "instructions", change("instructions", "kernel_id", -1, 0)),

@@ -108,6 +108,8 @@ def test_vulkan_sims_configuration_has_the_rules_of_its_version(folder: Path) ->
     gpu, told = load(str(folder / "gpgpusim.config")), list(notes(str(folder / "gpgpusim.config")))
     found = (gpu.scheduler.policy, gpu.pipeline.collector_owner, gpu.l2.write_allocate, gpu.l1.write_allocate)
     assert found == ("gtlrr", "sm", "lazy_whole_sectors", "lazy_fetch_on_read")
+    assert (gpu.lsu.local_interleaved, gpu.lsu.local_block_bytes) == (False, 256)
+    assert (gpu.rt.mshr_limit, gpu.rt.response) == ("vulkan-sim", "vulkan-sim")
     assert told[1].startswith("options of Vulkan-Sim's RT unit are given: scheduler.policy, ")
     lines = [line for line in explain(str(folder / "gpgpusim.config")) if "scheduler.policy" in line]
     assert lines[0].endswith("gpgpusim.config:13, in Vulkan-Sim]")
@@ -121,12 +123,11 @@ def test_a_value_says_where_it_comes_from(folder: Path) -> None:
 
 
 def test_every_option_is_counted_and_named(folder: Path) -> None:
-    (folder / "gpgpusim.config").write_text(f"{CONFIG}-network_mode 1\n-gpgpu_new_unit 7\n-gpgpu_simd_model 1\n")
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}-gpgpu_new_unit 7\n-l2_ideal 0\n")
     told = list(notes(str(folder / "gpgpusim.config")))
-    assert told[0].endswith(f"{CONFIG.count(chr(10)) - 3 + 2} options became values, 1 say what is modelled anyway")
-    assert told[1] == "1 options ask for what is not modelled: -network_mode 1 (modelled: 2)"
-    assert told[2] == "1 options do not concern timing of traces: -gpgpu_ptx_sim_mode"
-    assert told[3] == "1 options are ignored: -gpgpu_new_unit"
+    assert told[0].endswith(f"{CONFIG.count(chr(10)) - 3 + 2} options became values, 2 say what is modelled anyway")
+    assert told[1] == "1 options change no cycle of a trace: -gpgpu_ptx_sim_mode"
+    assert told[2] == "warning: 1 options are none of Accel-Sim's, and ignored: -gpgpu_new_unit"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,11 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_dram_timing_opt CCD=4:XYZ=1", "must be timings nbk, CCD"),
         ("-gpgpu_shader_core_pipeline 1024:64", "must be threads:32, since a warp has 32 lanes"),
         ("-gpgpu_shader_core_pipeline 4096:32", "warps must be at most 64, not 128"),
+        ("-network_mode 1", "config:35: -network_mode must be 2: others are not modelled, found '1'"),
+        ("-gpgpu_num_dp_units 2", "-gpgpu_num_dp_units must be one for each scheduler"),
+        ("-gpgpu_pipeline_widths 4,4,2,4,4,4,4,4,4,4,8", "must have one latch of each class for each scheduler"),
+        ("-specialized_unit_2 1,2,200,4,4,TEX", "must have one unit and latch for each scheduler"),
+        ("-gpgpu_coalesce_arch 20", "must be at least 40"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(folder: Path, line: str, message: str) -> None:

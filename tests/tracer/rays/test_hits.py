@@ -1,5 +1,6 @@
 """Hits of the traversal against brute force and against an independent ray tracer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from rayplay.tracer.scenes.description import (
     Scene,
     Spheres,
     Texture,
+    moved_into_world,
     sort_opaque_first,
 )
 from tests.reference.traversal_slow import closest_hits
@@ -186,3 +188,19 @@ def test_t_min_and_t_max_bound_hits() -> None:
     for row, (t_min, t_max, expected) in enumerate(bounds):
         hits = trace_rays(acceleration, origins[row : row + 1], directions[row : row + 1], t_min, t_max)
         assert hits.t[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_meshes_moved_into_the_world_are_hit_from_the_same_side() -> None:
+    scene = random_scene(4)
+    mirrored = Instance(len(scene.meshes), np.array([[-2, 0, 0, 1], [0, 1, 0, 2], [0, 0, 3, 0]], np.float32))
+    scene = replace(scene, meshes=[*scene.meshes, scene.meshes[0]], instances=[*scene.instances, mirrored])
+    placed = [instance.mesh for instance in scene.instances]
+    moved = moved_into_world(scene)
+    identity = [instance.object_to_world.tolist() == np.eye(3, 4).tolist() for instance in moved.instances]
+    assert identity == [placed.count(mesh) == 1 for mesh in placed]
+    origins, directions = random_rays(77, 800)
+    one, two = (trace_rays(build_acceleration(s, BASE), origins, directions, 0.01, 50.0) for s in (scene, moved))
+    assert (one.instance == len(placed) - 1).any()
+    same = (one.instance == two.instance) & (one.primitive == two.primitive) & (one.kind == two.kind)
+    assert np.mean(same) > 0.995
+    np.testing.assert_allclose(one.t[same], two.t[same], rtol=1e-4)

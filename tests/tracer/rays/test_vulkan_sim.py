@@ -1,8 +1,9 @@
-"""The same rays through the same room as Vulkan-Sim's golden dump: hits are equal, lists obey the same grammar and are
-about as long (the dump's tree is Embree's, ``docs/sources/vulkan-sim.md#tree, #golden-dumps``)."""
+"""The same rays through the same room as Vulkan-Sim's golden dump: hits are equal, tree and lists of records are the
+dump's (``docs/sources/vulkan-sim.md#tree, #golden-dumps``)."""
 
 import itertools
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from rayplay import tracer  # noqa: F401
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Scene, moved_into_world
 from tools.ray_batch import Hits, trace_rays
 
 BASE = 0x1000_0000
@@ -38,11 +40,21 @@ def dump(data: Path) -> tuple[np.ndarray, list[list[Record]]]:
     return np.array(rays, np.float32), lists
 
 
+def their_room() -> Scene:
+    """The Cornell box with its meshes in the world and its red wall cut along the other diagonal, as there."""
+    scene = moved_into_world(load("cornell"))
+    room = scene.meshes[0]
+    triangles = room.triangles.copy()
+    corner = triangles[2, 0]
+    triangles[2:4] = [[corner + 3, corner, corner + 1], [corner + 2, corner + 3, corner + 1]]
+    return replace(scene, meshes=[replace(room, triangles=triangles), *scene.meshes[1:]])
+
+
 @pytest.fixture(scope="module")
 def ours(dump: tuple[np.ndarray, list[list[Record]]]) -> tuple[Hits, list[list[Record]]]:
     """The dump's rays through our Cornell box: hits, and the records in the dump's terms."""
     rays, _ = dump
-    acceleration = build_acceleration(load("cornell"), BASE)
+    acceleration = build_acceleration(their_room(), BASE, as_embree=True)
     order = [0, 1, 2], [4, 5, 6]
     hits = trace_rays(acceleration, rays[:, order[0]], rays[:, order[1]], 0.001, 1e4, NO_ANY_HIT)
     rows = hits.node & 0x7FFFFFFF
@@ -86,11 +98,31 @@ def test_the_same_rays_hit(dump: tuple, ours: tuple) -> None:
     assert np.count_nonzero(theirs != np.isfinite(ours[0].t)) <= 2, "rays along an edge may differ"
 
 
-def test_lists_are_about_as_long(dump: tuple, ours: tuple) -> None:
+def test_the_tree_is_the_same(dump: tuple, ours: tuple) -> None:
+    """Records of our rays that fetch the same kinds lie at addresses that map to the dump's one to one."""
+    theirs: dict[int, set[int]] = {}
+    for mine, other in zip(ours[1], dump[1], strict=True):
+        if [kind for *_, kind in mine] == [kind for *_, kind in other]:
+            for ours_, theirs_ in zip(mine, other, strict=True):
+                theirs.setdefault(ours_[0], set()).add(theirs_[0])
+    most = {address: max(found) for address, found in theirs.items() if len(found) == 1}
+    assert len(most) >= len(theirs) - 3, "rays that two triangles of one plane decide"
+    assert len(set(most.values())) == len(most) > 60
+
+
+def test_the_same_records_are_fetched(dump: tuple, ours: tuple) -> None:
+    """Kinds in order of 99 % of the rays; equal distances are told apart by rounding (DEVIATIONS.md, T3)."""
+    same = [[kind for *_, kind in a] == [kind for *_, kind in b] for a, b in zip(ours[1], dump[1], strict=True)]
+    assert np.mean(same) > 0.985
+
+
+def test_lists_are_as_long(dump: tuple, ours: tuple) -> None:
     """Nodes per ray without headers and descriptors: 7.62 in Vulkan-Sim's own statistics of this run."""
     theirs, mine = (
         np.mean([sum(kind not in (HEADER, DESCRIPTOR) for _, _, kind in records) for records in lists])
         for lists in (dump[1], ours[1])
     )
     assert theirs == pytest.approx(7.62, abs=0.005)
-    assert mine == pytest.approx(theirs, rel=0.1)
+    assert mine == pytest.approx(theirs, rel=0.002)
+    theirs, mine = (np.mean([sum(kind == HIT_LEAF for *_, kind in r) for r in lists]) for lists in (dump[1], ours[1]))
+    assert mine == pytest.approx(theirs, rel=0.005), "every triangle between tmin and tmax"

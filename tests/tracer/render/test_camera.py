@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.scenes.camera_text import change_camera, check_camera
+from rayplay.tracer.scenes.camera_text import change_camera
 from rayplay.tracer.scenes.description import Camera
+from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.upload import camera_values
 
 CAMERA = Camera((0.0, 1.0, 5.0), (0.0, 1.0, 0.0), vfov_deg=90.0, aperture=0.5, focus_distance=3.0)

@@ -20,8 +20,8 @@ from rayplay.tracer.scenes.description import (
     Spheres,
     Texture,
     sort_opaque_first,
-    validate,
 )
+from rayplay.tracer.scenes.sound import validate
 from rayplay.tracer.shading.config import PROGRAM_FOLDER
 
 WHITE_SKY = Sky(bottom=(1.0, 1.0, 1.0), top=(1.0, 1.0, 1.0))

@@ -39,9 +39,19 @@ def with_texture(folder: Path) -> Path:
     return write_pack(folder, materials={"grey": material})
 
 
+def obj(folder: Path) -> Path:
+    """Two triangles as text."""
+    (folder / "quad.obj").write_text(QUAD)
+    return folder / "quad.obj"
+
+
+QUAD = "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n"
 BOUNDS = [
     ("RAYPLAY_MAX_MESH_ELEMENTS", write_pack, 3 + 4 * 3 + 4 * 2 + 6),
     ("RAYPLAY_MAX_MESH_BYTES", write_pack, len(quad_glb())),
+    ("RAYPLAY_MAX_GLTF_BYTES", write_pack, int.from_bytes(quad_glb()[12:16], "little")),
+    ("RAYPLAY_MAX_INSTANCES", write_pack, 3),
+    ("RAYPLAY_MAX_OBJ_BYTES", obj, len(QUAD)),
     ("RAYPLAY_MAX_TEXTURE_PIXELS", with_texture, 7 * 3),
 ]
 
@@ -57,7 +67,7 @@ def test_a_limit_is_exact_and_can_be_raised(
     monkeypatch.setenv(variable, str(size - 1))
     with pytest.raises(FormatError, match=f"at most {size - 1} .*, not {size}; .* {variable} raises the limit"):
         load(path)
-    if variable != "RAYPLAY_MAX_TEXTURE_PIXELS":  # the same file without a pack is as limited
+    if make is write_pack:  # the same file without a pack is as limited
         with pytest.raises(FormatError, match=f"{variable} raises the limit"):
             load(tmp_path / "quad.glb")
 
