@@ -115,7 +115,7 @@ def options(random: Random) -> dict[str, Any]:
 
 
 def shared_ports(random: Random) -> dict[str, Any]:
-    """What the SMs go through in lockstep: clusters, short buffers, perfect memory."""
+    """Values of GPUs in lockstep: clusters, short buffers, perfect memory."""
     pick = random.choice
     cluster = pick((1, 2, 3))
     return {

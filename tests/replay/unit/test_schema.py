@@ -57,7 +57,7 @@ def test_every_value_has_a_source(name: str) -> None:
         ("l2s.bytes=1", "--set l2s: unknown key l2s; did you mean l2?"),
         ("memory.address_map=dramid@8;RRB", "memory.address_map must name 64 bits, not 3"),
         ("memory.partition_hash=xor", "memory.address_map partition_hash xor needs a power of two of channels"),
-        ("sm.cluster=7", "sm.count (30) must be a multiple of cluster (7)"),
+        ("sm.cluster=7", "count (30) must be a multiple of cluster (7)"),
         ("dram.burst_length=3", "burst_length must be a multiple of data_ratio"),
         ("pipeline.register_banks=64", "pipeline.register_banks must be at most 32, for each scheduler 8, not 64"),
         ("sm.count=1025", "sm: count must be at most 1024, not 1025"),
