@@ -86,11 +86,11 @@ def deliver(
         packet = port.eject[home * port.eject_ring + wrap(own[home, ports.EJECT_HEAD], port.eject_ring)]
         if memory_path.take_packet(core, ctas, lsus, caches, rays, port, records, packet, now):
             own[home, ports.EJECT_HEAD] += 1
-    row = ports.next_response(port, home)
     room = own[home, ports.EJECT_TAIL] - own[home, ports.EJECT_HEAD] < port.eject_packets
-    if room and port.response[row, 0] <= now:
-        own[home, ports.RESPONSE_HEAD] += 1
-        ports.eject(port, home, port.response[row, 1])
+    row = home * port.out_ring + wrap(own[home, ports.OUT_HEAD], port.out_ring)
+    if room and own[home, ports.OUT_HEAD] != own[home, ports.OUT_TAIL] and port.out[row, 0] <= now:
+        own[home, ports.OUT_HEAD] += 1
+        ports.eject(port, home, port.out[row, 1])
 
 
 @inlined

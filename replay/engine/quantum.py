@@ -28,7 +28,7 @@ from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2.state import L2
-from rayplay.replay.memory.port import Port, next_response, rewind_requests
+from rayplay.replay.memory.port import Port, may_send, next_response, rewind_requests
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import RtUnit
@@ -221,37 +221,31 @@ def advance_sm(
         host_prefetch_sm(core, lsus, caches, ports, sm)
     if ports.lockstep and dispatch.is_idle(ctas, sm):
         return FAR  # as in Accel-Sim: responses to reductions of warps that are gone may hold up the cluster
-    now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, caches, rays, ports, sm, since - 1))
+    now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, dispatch.ASK]:
         # responses come out of the crossbar
-        if not ports.lockstep:
-            receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
+        receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
         if dispatch.next_start(ctas, sm) <= now:
             model.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
         model.before_memory(core, ctas, sm, now)  # results of arithmetic: warps may go on
-        if lsus.unit[sm, lsu_state.NEXT_CYCLE] <= now or (ports.lockstep and l1.has_queued(caches, sm)):
+        if lsus.unit[sm, lsu_state.NEXT_CYCLE] <= now:
             # data is written back, a response taken, accesses meet the tags, instructions go on
             run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
         if rays.gate[sm, rt_state.NEXT_CYCLE] <= now:
             # one request, one completed warp
-            run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
+            run_rt_unit(core, ctas, lsus, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
         retry = model.after_memory(core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now)
-        now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, caches, rays, ports, sm, now))
+        now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
     lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, dispatch.ASK] + 1))
     return now
 
 
 @inlined
-def next_event(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: l1.L1, rays: RtUnit, ports: Port, sm: int, now: int
-) -> int:  # fmt: skip
+def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
     soonest = model.next_event(core, sm, now)
-    if ports.lockstep:
-        soonest = now + 1 if l1.has_queued(caches, sm) else soonest
-    else:
-        soonest = min(soonest, ports.response[next_response(ports, sm), 0])
+    soonest = min(soonest, ports.response[next_response(ports, sm), 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, lsu_state.NEXT_CYCLE])
     soonest = min(soonest, rays.gate[sm, rt_state.NEXT_CYCLE])
@@ -260,8 +254,8 @@ def next_event(
 
 @inlined
 def run_rt_unit(
-    core: Core, ctas: Dispatch, caches: l1.L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
-    sm: int, now: int,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: l1.L1, rays: RtUnit, ports: Port, records: Records,
+    lane_cycles: np.ndarray, sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the SM's RT units; each warp they complete goes on."""
     for number in range(rays.cores):
@@ -270,3 +264,6 @@ def run_rt_unit(
             here = sm * core.warps + index
             account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
             model.release(core, ctas, sm, now, index, op.HELD_SLOT)
+    if ports.lockstep and (l1.has_queued(caches, sm) or not may_send(ports, sm, now)):
+        lsus.unit[sm, lsu_state.NEXT_CYCLE] = min(lsus.unit[sm, lsu_state.NEXT_CYCLE], now + 1)
+        rays.gate[sm, rt_state.NEXT_CYCLE] = min(rays.gate[sm, rt_state.NEXT_CYCLE], now + 1)

@@ -29,7 +29,9 @@ RESPONSE_HEAD = 5  # responses taken
 RESPONSE_TAIL = 6  # responses that came
 EJECT_HEAD = 7  # in lockstep, packets that left the ejection buffer
 EJECT_TAIL = 8
-PORT_COLUMNS = 9
+OUT_HEAD = 9  # in lockstep, packets that left the crossbar's output buffer
+OUT_TAIL = 10
+PORT_COLUMNS = 11
 SM_BITS = 10  # of a packet: the SM it comes from and goes back to, below its tag
 SM_MASK = (1 << SM_BITS) - 1
 SENT = 0  # column of stats
@@ -54,7 +56,8 @@ class Spec:
 class Port(NamedTuple):
     """``request`` rows: send cycle, sector, kind + 4 x byte mask with the stream above, tag + SM; ``left``: its cycle.
 
-    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag, in lockstep tag + SM.
+    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag. In lockstep there are none, but
+    rows of ``out``: first cycle in which it may leave, tag + SM.
     """
 
     port: FixedRows  # int64[sms, PORT_COLUMNS]
@@ -63,6 +66,7 @@ class Port(NamedTuple):
     response: FixedRows  # int64[sms * pitch, 2]
     stats: FixedRows  # int64[sms, 1]
     eject: np.ndarray  # int64[sms * eject_ring]: tag + SM, in lockstep
+    out: FixedRows  # int64[sms * out_ring, 2]
     shares: Shares
     request_ring: int
     ring: int
@@ -74,6 +78,7 @@ class Port(NamedTuple):
     perfect: bool
     cluster: int  # SMs of a cluster
     out_packets: int
+    out_ring: int
     eject_ring: int
     eject_packets: int
     response_packets: int
@@ -84,9 +89,10 @@ def make_state(
 ) -> Port:
     """Empty ports; the rings hold all that may be there, so they cannot overflow."""
     request_ring = ring_size(spec.in_packets + 65)
-    ring = ring_size(cluster * spec.packets_in_flight + 1)
+    ring = ring_size(spec.packets_in_flight + 1)
     apart = pitch(ring, 2)
     eject_ring = ring_size(spec.eject_packets + 4)  # the cache, the LSU and textures may send in one cycle
+    out_ring = ring_size(spec.out_packets) if lockstep else 1
     stats = np.zeros((sms, 1), np.int64)
     return Port(
         np.zeros((sms, PORT_COLUMNS), np.int64),
@@ -95,9 +101,10 @@ def make_state(
         np.full((sms * apart, 2), FAR),
         stats,
         np.zeros(sms * eject_ring, np.int64),
+        np.zeros((sms * out_ring, 2), np.int64),
         make_shares(stats, streams),
         request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles, lockstep,
-        spec.perfect_memory, cluster, spec.out_packets, eject_ring, spec.eject_packets, spec.response_packets,
+        spec.perfect_memory, cluster, spec.out_packets, out_ring, eject_ring, spec.eject_packets, spec.response_packets,
     )  # fmt: skip
 
 
@@ -179,6 +186,14 @@ def eject(state: Port, home: int, packet: int) -> None:
     """A packet enters the ejection buffer of a cluster."""
     state.eject[home * state.eject_ring + wrap(state.port[home, EJECT_TAIL], state.eject_ring)] = packet
     state.port[home, EJECT_TAIL] += 1
+
+
+@inlined
+def buffer_reply(state: Port, home: int, cycle: int, packet: int) -> None:
+    """In lockstep: a response enters the crossbar's output buffer, which it may leave from ``cycle`` on."""
+    row = home * state.out_ring + wrap(state.port[home, OUT_TAIL], state.out_ring)
+    state.out[row, 0], state.out[row, 1] = cycle, packet
+    state.port[home, OUT_TAIL] += 1
 
 
 @inlined

@@ -264,8 +264,7 @@ def reply_target(port: ports.Port, cache: l2_state.L2, part: int) -> int:
 def takes_response(port: ports.Port, node: int) -> bool:
     """Whether the buffer before a node has room: in lockstep it may be full."""
     home = node * port.cluster
-    waiting = port.port[home, ports.RESPONSE_TAIL] - port.port[home, ports.RESPONSE_HEAD]
-    return not port.lockstep or waiting < port.out_packets
+    return port.port[home, ports.OUT_TAIL] - port.port[home, ports.OUT_HEAD] < port.out_packets
 
 
 @inlined
@@ -275,9 +274,11 @@ def take_response(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: 
     waited = cycle - reply_arrives(cache, part)
     cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
     cache.slice[part, l2_state.OUT_HEAD] += 1
-    packet = cache.output[row, 1]
-    tag = packet if port.lockstep else packet >> ports.SM_BITS
-    ports.reply(port, sm * port.cluster, clocks.after(state.to_core, cycle), tag)
+    packet, leaves = cache.output[row, 1], clocks.after(state.to_core, cycle)
+    if port.lockstep:
+        ports.buffer_reply(port, sm * port.cluster, leaves, packet)
+    else:
+        ports.reply(port, sm, leaves, packet >> ports.SM_BITS)
     arbiter.win(state.replies, part, sm)
     offer_response(state, port, cache, part, cycle)
 

@@ -50,10 +50,11 @@ class Spec(cache_state.Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         law(self.line_bytes == 128, f"line_bytes must be 128, not {self.line_bytes}")
-        law(self.allocate == "on_miss", f"allocate must be on_miss, not {self.allocate}")
-        law(self.write_policy == "back", f"write_policy must be back, not {self.write_policy}")
-        able = ("fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
-        law(self.write_allocate in able, f"write_allocate must be one of {', '.join(able)}, not {self.write_allocate}")
+        law(self.write_policy != "evict_global", "write_policy evict_global is for an L1: an L2 has no local memory")
+        law(
+            self.write_policy != "through" or not self.write_allocate.startswith("lazy"),
+            f"write_allocate {self.write_allocate} with write_policy through would answer a write twice",
+        )
         slices = self.slices_per_controller
         law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
 

@@ -21,6 +21,15 @@ UNITS = {
     "SP": "sp", "INT": "int", "SFU": "sfu", "DP": "dp", "S1": "branch", "S2": "texture", "S3": "tensor",
     "S4": "uniform",
 }  # fmt: skip
+WRITES: tuple[dict[str, Any], ...] = (
+    {}, {}, {},
+    *(
+        {"l2.write_policy": policy, "l2.write_allocate": allocate}
+        for policy in ("back", "through", "evict")
+        for allocate in ("none", "naive", "lazy_fetch_on_read")
+        if policy != "through" or allocate != "lazy_fetch_on_read"
+    ),
+)  # fmt: skip
 CACHE = ("ways", "mshr_entries", "mshr_merges", "miss_queue")
 MOST_THREADS = 128
 Found = list[dict[str, int]]
@@ -47,7 +56,7 @@ def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, in
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
     values |= options(Random(f"options {seed}"))
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
-        values |= {"sm.count": 1, "sm.warps": 64, "sm.ctas": 64}
+        values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
     listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory, shape)
     import_accelsim(listing, folder / "case.trace")
@@ -110,7 +119,7 @@ def options(random: Random) -> dict[str, Any]:
         "interconnect.arbiter": pick(("islip", "round_robin")), "lsu.global_skips_l1": pick((False, False, True)),
         "lsu.local_order": pick(("cta", "sm")), "l1.bank_bytes": pick((16, 32, 64, 128)),
         "l1.replacement": pick(("lru", "fifo")), "l2.replacement": pick(("lru", "fifo")),
-        "l1.set_hash": pick(("linear", "fermi")), **pick(({}, shared_ports(random))),
+        "l1.set_hash": pick(("linear", "fermi")), **pick(WRITES), **pick(({}, shared_ports(random))),
     }  # fmt: skip
 
 
@@ -173,7 +182,9 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         texture=TextureConfig(texture.pop("sass_accesses"), **texture),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
         l2=CacheConfig(
-            16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0,
+            16, *(l2[name] for name in CACHE), write_through=l2.get("write_policy") == "through",
+            evict=l2.get("write_policy") == "evict", write_allocate=l2["write_allocate"].partition("_")[0],
+            ipoly=True, dirty_percent=0,
             whole_sectors=l2["write_allocate"] == "lazy_whole_sectors", fifo=l2.get("replacement") == "fifo",
         ),
         rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],

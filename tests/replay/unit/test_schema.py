@@ -64,8 +64,8 @@ def test_every_value_has_a_source(name: str) -> None:
         ("dram.write_queue_entries=32", "dram: write_high must be at least 1 where writes have a queue"),
         ("lsu.local_block_bytes=100", "local_block_bytes must be a multiple of 32, not 100"),
         (
-            "l2.write_allocate=naive",
-            "write_allocate must be one of fetch_on_write, lazy_fetch_on_read, lazy_whole_sectors",
+            "l2.write_policy=through",
+            "write_allocate lazy_fetch_on_read with write_policy through would answer a write twice",
         ),
         ("l1", "must be key=value"),
     ],
