@@ -56,8 +56,8 @@ class Spec:
 class Port(NamedTuple):
     """``request`` rows: send cycle, sector, kind + 4 x byte mask with the stream above, tag + SM; ``left``: its cycle.
 
-    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag. In lockstep there are none, but
-    rows of ``out``: first cycle in which it may leave, tag + SM.
+    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag. In lockstep none, but rows
+    of ``out``: first cycle in which it may leave, tag + SM.
     """
 
     port: FixedRows  # int64[sms, PORT_COLUMNS]
