@@ -82,6 +82,8 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_rt_intersection_latency 1,2,3,4,5,6,7", "rt.triangle_hit_cycles", 6),
         ("-gpgpu_rt_use_l1 0", "rt.cache", "private"),
         ("-gpgpu_cache:dl2 S:64:128:16,F:B:m:L:P,A:192:4,32:0,32", "l2.replacement", "fifo"),
+        ("-gpgpu_cache:dl2 S:64:128:16,L:T:m:N:P,A:192:4,32:0,32", "l2.write_policy", "through"),
+        ("-gpgpu_cache:dl2 S:64:128:16,L:B:m:W:P,A:192:4,32:0,32", "l2.write_allocate", "naive"),
         ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:H,A:256:32,16:0,32", "l1.set_hash", "fermi"),
         ("-gpgpu_l1_banks_byte_interleaving 64", "l1.bank_bytes", 64),
         ("-gpgpu_gmem_skip_L1D 1", "lsu.global_skips_l1", True),
