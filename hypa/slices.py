@@ -51,7 +51,7 @@ def address_target(memory: DeviceMemory, address: int) -> Target:
     The end of an allocation is its own, unless another one starts there.
     """
     index = bisect_right(memory.allocations, (address, 1 << 62)) - 1
-    if index < 0 or address > sum(memory.allocations[-1]):
+    if index < 0 or address > sum(memory.allocations[-1][:2]):
         return NUMBER
     return Target(frozenset((("allocation", str(index)),)), address - memory.allocations[index][0])
 

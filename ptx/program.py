@@ -10,6 +10,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import UNITS
 from rayplay.ptx.flow.language import build, describe, require_rows
 from rayplay.ptx.flow.liveness import register_count
+from rayplay.ptx.flow.spin import with_turns
 from rayplay.ptx.graph import END, Cfg
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.timing.characterise import Characterisation
@@ -139,7 +140,7 @@ def link(
     block_base, instruction_base, cfgs = [], [], []
     for module, function in functions:
         try:
-            cfg = build(function)
+            cfg = with_turns(module, function)[0] if module.language == "ptx" else build(function)
             require_rows(function)
         except UserError as error:
             raise UserError(f"{module.source_name}: {error}") from None

@@ -67,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
     launch.add_argument("--out", type=location, metavar="NAME.trace", help="default: traces/LAUNCH.trace")
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     launch.add_argument("--resume", action="store_true", help="go on where a run of the same files was interrupted")
+    launch.add_argument("--memcheck", nargs="?", choices=("on", "off"), const="on", default="on",
+        help="off: an access outside buffers, up to 1 MiB from one, is counted and no error; memory there "
+        "is zero until it is written (default: %(default)s)")  # fmt: skip
     add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
@@ -135,10 +138,13 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _launch(options: argparse.Namespace) -> int:
-    from rayplay.tracer.launch import run_launch_file
+    from rayplay.tracer.launch import memcheck_note, run_launch_file
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
-    summary = run_launch_file(options.launch, out, backend=options.backend, resume=options.resume)
+    given = {"backend": options.backend, "resume": options.resume, "memcheck": options.memcheck == "on"}
+    summary = run_launch_file(options.launch, out, **given)
+    if summary.outside is not None:
+        print(f"note: {memcheck_note(summary.outside)}", file=sys.stderr)
     answer(options, [summary.text()], lambda: [summary.record()])
     return 0
 

@@ -55,8 +55,10 @@ Argument = np.ndarray | DeviceBuffer | int | float | bytes | np.generic
 class Device:
     """One program and the memory that its launches share."""
 
-    def __init__(self, program: Path | str | Module) -> None:
+    def __init__(self, program: Path | str | Module, memcheck: bool = True) -> None:
         """``program``: a PTX file, PTX text (with a line break), or a parsed module.
+
+        Without ``memcheck`` accesses near buffers are counted in ``memory.outside``, by place, in place of an error.
 
         Raises ``UserError`` when the file cannot be read or parsed, or when verification finds a problem.
         """
@@ -67,7 +69,7 @@ class Device:
         else:
             self.module = ptx.parse_file(Path(program))
         require_sound(self.module)
-        self.memory = DeviceMemory()
+        self.memory = DeviceMemory(memcheck=memcheck)
         self.constants: dict[str, bytes] = {}
 
     @property
@@ -77,7 +79,7 @@ class Device:
 
     def buffer(self, values: np.ndarray) -> DeviceBuffer:
         """Copy an array to device memory."""
-        address = self.memory.allocate(np.ascontiguousarray(values))
+        address = self.memory.allocate(np.ascontiguousarray(values), name=f"buffer {len(self.memory.allocations)}")
         return DeviceBuffer(address, self.memory.view(address, values.dtype, values.shape))
 
     def variable(self, name: str, dtype: type | str | np.dtype, shape: "int | tuple[int, ...]" = 1) -> np.ndarray:

@@ -27,11 +27,14 @@ from rayplay.tracer.run import Numbering, run_compute_launch
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8
+MOST_PLACES = 3
 
 
 @dataclass
 class Summary:
     """Result of the launches of a file. ``buffers`` are their contents at the end; seconds are in no file.
+
+    ``outside`` counts the accesses of lanes outside buffers by the place of their instruction, where memcheck is off.
 
     ``thread_instructions_before`` belong to the interrupted run that this one resumes.
     """
@@ -46,6 +49,7 @@ class Summary:
     expectations: int = 0
     buffers: dict[str, Array] = field(default_factory=dict)
     printed: str = ""
+    outside: dict[str, int] | None = None
 
     def text(self) -> str:
         """A short table for the terminal."""
@@ -67,22 +71,28 @@ class Summary:
 
 
 def run_launch_file(
-    path: Path, out: Path, backend: str = "machine", progress: bool = True, resume: bool = False
+    path: Path,
+    out: Path,
+    backend: str = "machine",
+    progress: bool = True,
+    resume: bool = False,
+    memcheck: bool = True,
 ) -> Summary:
     """Run the launches of the launch file ``path`` in order and write their trace to ``out``.
 
-    resume  go on where a killed run of the same files, backend and code was; the trace has the same bytes.
+    resume    go on where a killed run of the same files, backend and code was; the trace has the same bytes.
+    memcheck  whether an access outside buffers is an error (``tracer.memory.arena``).
 
     The trace appears under its name only when every launch ended and every expectation held. Raises ``UserError`` for
     whatever is wrong with the file, its program or its buffers, and for the first value that is not as expected.
     """
-    prepared = prepare(path)
+    prepared = prepare(path, memcheck=memcheck)
     plan = prepared.plan
     summary = Summary(out, buffers=prepared.buffers, expectations=len(plan.expect))
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     numbering = Numbering()
-    with ResumableTraceWriter(out, _provenance(plan, path), same=[code(), backend], resume=resume) as writer:
+    with ResumableTraceWriter(out, _provenance(plan, path), same=[code(), backend, memcheck], resume=resume) as writer:
         begin = _go_on(prepared, writer, numbering, summary) if resume else FIRST
         for place, _, launch in prepared.places(begin):
             writer.also = {
@@ -93,10 +103,23 @@ def run_launch_file(
             summary.thread_instructions += counts.thread_instructions
         check_expectations(plan, path, summary.buffers)
     summary.printed = "".join(prepared.memory.printed)
+    summary.outside = None if memcheck else prepared.memory.outside
     summary.seconds = time.perf_counter() - start
     summary.kernels, summary.warps = numbering.kernels, numbering.warps
     summary.bytes_on_disk = sum(file.stat().st_size for file in out.iterdir())
     return summary
+
+
+def memcheck_note(outside: dict[str, int]) -> str:
+    """Accesses of launches without memcheck outside buffers, on one line: the first places and how many more."""
+    if not outside:
+        return "memcheck is off: no access lay outside buffers"
+    places = [f"{place}: {count:,}" for place, count in list(outside.items())[:MOST_PLACES]]
+    more = f"; {len(outside) - MOST_PLACES} more places" * (len(outside) > MOST_PLACES)
+    lay = (
+        f"{sum(outside.values()):,} accesses lay outside buffers, in guard pages that read zero until they are written"
+    )
+    return f"memcheck is off: {lay} ({'; '.join(places)}{more})"
 
 
 class Place(NamedTuple):
@@ -182,7 +205,7 @@ class Prepared:
         return FIRST_ADDRESS + self.buffers[buffer].ctypes.data - self.memory.host_address if buffer else 0
 
 
-def prepare(path: Path, program: Path | None = None) -> Prepared:
+def prepare(path: Path, program: Path | None = None, memcheck: bool = True) -> Prepared:
     """Read the launch file ``path`` and place its buffers; ``program`` stands for the PTX file that it names.
 
     Raises ``UserError`` for whatever is wrong with the file, its program or its buffers.
@@ -191,7 +214,7 @@ def prepare(path: Path, program: Path | None = None) -> Prepared:
     program = program or confined(path, plan.program, "program")
     module = checked_module(program)
     _check_launches(plan, module, path)
-    memory = DeviceMemory()
+    memory = DeviceMemory(memcheck=memcheck)
     made = Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
     places = {name: (made.address(name), values) for name, values in made.buffers.items()}
     made.handles.update(place_images(plan, str(path), module, memory, places))

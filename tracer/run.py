@@ -28,7 +28,7 @@ from rayplay.tracer.record.recorder import Counts, Recorder, Sink
 from rayplay.tracer.record.visits import AnySink, VisitRecorder, make_recorder, records_of
 from rayplay.tracer.warp.arrays import LaunchState, make_state
 from rayplay.tracer.warp.cta import run_ctas
-from rayplay.tracer.warp.failures import failure, place_of
+from rayplay.tracer.warp.failures import failure, note_outside, place_of
 from rayplay.tracer.warp.services import external_arguments, serve, write_external_results
 from rayplay.tracer.warp.shape import Shape, compute_shape, entry_of, image_shape
 
@@ -124,8 +124,19 @@ class Running:
 
     def run(self, shows_progress: bool) -> Counts:
         """Run CTAs until all are done, draining the buffers whenever one is full."""
-        machine, progress, ctas = self.state.warps.machine, self.state.progress, self.state.shape.ctas
+        machine = self.state.warps.machine
         self.buffers.reset(machine)
+        try:
+            self._steps(shows_progress)
+        finally:
+            self.state.memory.give_back(int(machine[MACHINE.local_base]))
+        self.recorder.drain(machine, ALL_WARPS)
+        note_outside(self.state)
+        give_back(self.buffers)
+        return self.recorder.counts
+
+    def _steps(self, shows_progress: bool) -> None:
+        progress, ctas = self.state.progress, self.state.shape.ctas
         begun, silent = int(progress[PROGRESS.next_cta]), None if shows_progress else True
         with tqdm(total=ctas, initial=begun, desc=self.state.shape.name, unit=" CTA", disable=silent, delay=2) as bar:
             while progress[PROGRESS.next_cta] < ctas:
@@ -135,9 +146,6 @@ class Running:
                 code = self.backend.run()
                 bar.update(int(progress[PROGRESS.next_cta]) - before)
                 self._answer(code)
-        self.recorder.drain(machine, ALL_WARPS)
-        give_back(self.buffers)
-        return self.recorder.counts
 
     def _answer(self, code: int) -> None:
         """Act on the reason to stop. Raises ``UserError`` for what ends a launch."""
@@ -152,6 +160,7 @@ class Running:
             raise failure(state, code)
         elif notes.are_due:
             self.recorder.drain(state.warps.machine, ALL_WARPS)
+            note_outside(state)
             notes.note(state.progress, self.recorder.counts)
 
     def _first_open_warp(self) -> int:

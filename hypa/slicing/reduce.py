@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from rayplay.hypa.slicing.slice import Slice
 from rayplay.ptx.flow.cfg import build, ends_block
+from rayplay.ptx.flow.spin import joins_lanes
 from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
 from rayplay.ptx.isa.form import instruction
@@ -43,7 +44,9 @@ def _reduced(function: Function, cfg: Cfg, kept: list[bool]) -> Function:
             if kept[index]:
                 body.append(function.body[index])
         last = function.body[block.first + block.count - 1]
-        if ends_block(last) and not kept[block.first + block.count - 1] and number + 1 < len(cfg.blocks):
+        following = number + 1 < len(cfg.blocks)
+        falls = not ends_block(last) and following and joins_lanes(function.body[block.first + block.count])
+        if falls or (ends_block(last) and not kept[block.first + block.count - 1] and following):
             body.append(_made(last, "bra", (), _LABEL.format(number + 1)))
         elif len(body) == start:
             body.append(_made(last, "membar", ("cta",)))

@@ -5,6 +5,8 @@ barrier or pause, after a call that runs other code, and before a label that is 
 its top.
 """
 
+from collections.abc import Iterable
+
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.graph import Cfg, immediate_post_dominators, make_blocks
 from rayplay.ptx.ir import NO_FORM, Function, Instruction, Symbol
@@ -13,8 +15,8 @@ from rayplay.ptx.isa.row import Control
 from rayplay.ptx.isa.table import MAY_END_BLOCK, TABLE
 
 
-def build(function: Function) -> Cfg:
-    """The control-flow graph of a function with a body.
+def build(function: Function, apart: Iterable[int] = ()) -> Cfg:
+    """The control-flow graph of a function with a body; instructions ``apart`` begin a block each.
 
     Raises UserError for a branch to a label that the function does not have.
     """
@@ -23,7 +25,7 @@ def build(function: Function) -> Cfg:
     def targets(last: int) -> list[int]:
         return [labels[label] for label in branch_labels(body[last], function)]
 
-    starts = _block_starts(function)
+    starts = sorted({*_block_starts(function), *apart})
     blocks = make_blocks(
         starts, len(body), targets, lambda last: falls_through(body[last]), lambda last: _ends_lanes(body[last])
     )

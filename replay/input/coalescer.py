@@ -3,7 +3,7 @@
 It has no timing of its own, so it runs once, while the trace is loaded. Global accesses become their different sectors,
 the highest first, as Accel-Sim's LD/ST unit takes them; atomics need one access more for each lane that meets a
 byte twice. Local memory is interleaved: word w of all threads of an SM lies together. A shared access takes as many
-cycles as the worst of 32 banks has different 4 B words. Source: ``docs/sources/accel-sim.md#coalescing, #local-memory,
+cycles as the worst bank has different 4 B words. Source: ``docs/sources/accel-sim.md#coalescing, #local-memory,
 #shared-memory``.
 """
 
@@ -14,8 +14,10 @@ import numpy as np
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, lowest_bit
 
-BANKS = 32
-SCRATCH_WORDS = BANKS * 33  # the different words of an access, 32 a lane at most, and the load of each bank
+MOST_WORDS, MOST_BANKS = 32 * 32, 64
+SCRATCH_WORDS = (
+    2 * MOST_WORDS + MOST_BANKS
+)  # different words of an access, the lanes of each, and the load of each bank
 GLOBAL, SHARED, GENERIC, LOCAL = range(4)  # spaces of Static
 LOCAL_BITS = (1 << 40) - 1
 BLOCKS_START = 1 << 48  # above every traced address and what the RT unit stores
@@ -38,6 +40,8 @@ class Static(NamedTuple):
     cta_warps: np.ndarray  # int64[instructions]: warps of a CTA
     block_bytes: int  # that a thread's local memory of PTX is rounded up to where it is not interleaved; 0: as traced
     wide_conflicts: bool  # every word of a wide shared access counts, not only its first
+    shared_banks: int
+    one_broadcast: bool  # one word of a shared access is broadcast; lanes read the others one after another
 
 
 class Rows(NamedTuple):
@@ -71,7 +75,7 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         start = total
         accesses.conflict[row] = 0
         if space == SHARED:
-            accesses.conflict[row] = bank_cycles(rows.address, begin, end, size if static.wide_conflicts else 1, words)
+            accesses.conflict[row] = bank_cycles(static, rows.address, begin, end, size, words)
         elif space == LOCAL and static.local_sectors[number]:
             accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
             total = add_local(rows, static, accesses, row, number, start)
@@ -179,38 +183,49 @@ def reverse(accesses: Accesses, start: int, stop: int) -> None:
 
 
 @compiled
-def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.ndarray) -> int:
-    """Cycles of a shared access: the most different 4 B words that one of the banks has to give."""
-    count = 0
+def bank_cycles(static: Static, address: np.ndarray, begin: int, end: int, size: int, words: np.ndarray) -> int:
+    """Cycles of a shared access: the most different 4 B words, or lanes' words, that one of the banks has to give."""
+    lanes, load, count = words[MOST_WORDS:], words[2 * MOST_WORDS :], 0
+    size = size if static.wide_conflicts else 1
     for lane in range(begin, end):
-        low = address[lane]
-        for word in range(low >> 2, ((low + size - 1) >> 2) + 1):
-            known = False
-            for place in range(count):
-                if words[place] == word:
-                    known = True
-                    break
-            if not known and count < BANKS * 32:
-                words[count] = word
+        for word in range(address[lane] >> 2, ((address[lane] + size - 1) >> 2) + 1):
+            known = 0
+            while known < count and words[known] != word:
+                known += 1
+            if known == count and count < MOST_WORDS:
+                words[count], lanes[count] = word, 0
                 count += 1
-    load = words[BANKS * 32 :]
-    load[:BANKS] = 0
+            lanes[known] += 1
+    broadcast = broadcast_word(static, words, lanes, count) if static.one_broadcast else -1
+    load[: static.shared_banks] = 0
     worst = 1
     for place in range(count):
-        bank = words[place] & (BANKS - 1)
-        load[bank] += 1
+        bank = words[place] % static.shared_banks
+        load[bank] += lanes[place] if static.one_broadcast and place != broadcast else 1
         worst = max(worst, load[bank])
     return worst
 
 
+@compiled
+def broadcast_word(static: Static, words: np.ndarray, lanes: np.ndarray, count: int) -> int:
+    """Of the words that several lanes want, the lowest of the lowest bank: its place, or -1."""
+    best = -1
+    for place in range(count):
+        bank, of_best = words[place] % static.shared_banks, words[best] % static.shared_banks if best >= 0 else FAR
+        if lanes[place] > 1 and (bank < of_best or (bank == of_best and words[place] < words[best])):
+            best = place
+    return best
+
+
 def static_of(
     instructions: dict[str, Any], kernels: dict[str, Any], cta_warps: np.ndarray, held_ctas: np.ndarray,
-    wide_conflicts: bool, block_bytes: int = 0,
+    lsu: Any,
 ) -> Static:  # fmt: skip
     """The coalescer's fields of a trace's columns.
 
     cta_warps  int64[kernels]: warps of a CTA.
     held_ctas  int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
+    lsu        description of the load/store unit.
     """
     kernel, spaces = instructions["kernel_id"], instructions["memory_space"].astype(str)
     shared, local = (kernels[f"{name}_base"].astype(np.int64) for name in ("shared", "local"))
@@ -232,8 +247,10 @@ def static_of(
         thread_bytes[kernel],
         (held_ctas * cta_warps * 4)[kernel],
         cta_warps[kernel],
-        block_bytes,
-        wide_conflicts,
+        lsu.local_block_bytes,
+        lsu.wide_conflicts,
+        lsu.shared_banks,
+        lsu.one_broadcast,
     )
 
 

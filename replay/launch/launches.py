@@ -1,5 +1,6 @@
 """The launches of a trace: their CTAs, and how many of each an SM holds."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ class Launch:
 
     need           what a CTA takes from an SM.
     places         CTAs an SM holds at a time.
+    grid           its CTAs, with work or without.
     ctas           rows (first, end) of its CTAs with work in the table of all CTAs, in launch order.
     instructions   warp-instructions.
     """
@@ -26,6 +28,7 @@ class Launch:
     stream: int
     need: Needs
     places: int
+    grid: int
     ctas: tuple[int, int]
     instructions: int
 
@@ -48,7 +51,7 @@ def read_launches(trace: Trace, gpu: Gpu, block_instructions: np.ndarray) -> tup
         count = rows[1]
         launches.append(
             Launch(
-                row, str(kernels["name"][row]), int(kernels["stream"][row]), need, places, rows,
+                row, str(kernels["name"][row]), int(kernels["stream"][row]), need, places, grid_of(kernels, row), rows,
                 int(instructions[mine].sum()),
             )
         )  # fmt: skip
@@ -68,13 +71,15 @@ def work_per_warp(trace: Trace, block_instructions: np.ndarray) -> tuple[np.ndar
     return visits, instructions
 
 
+def grid_of(kernels: dict[str, Any], row: int) -> int:
+    """CTAs of a launch's grid."""
+    return math.prod(int(kernels[f"grid_{axis}"][row]) for axis in "xyz")
+
+
 def places_of(gpu: Gpu, kernels: dict[str, Any], row: int) -> tuple[Needs, int]:
     """Needs of a launch's CTA, and the CTAs of it that an SM holds at a time."""
     name = str(kernels["name"][row])
-    threads, ctas = (
-        int(kernels[f"{what}_x"][row]) * int(kernels[f"{what}_y"][row]) * int(kernels[f"{what}_z"][row])
-        for what in ("block", "grid")
-    )
+    threads, ctas = math.prod(int(kernels[f"block_{axis}"][row]) for axis in "xyz"), grid_of(kernels, row)
     registers, shared = int(kernels["registers_per_thread"][row]), int(kernels["shared_bytes"][row])
     need = needs(gpu.sm, threads, registers, shared, name)
     return need, gpu.sm.ctas if gpu.sm.concurrent_kernels > 1 else occupancy(gpu.sm, need, ctas)

@@ -75,6 +75,10 @@ class Spec:
     issue_cycles: int = value("cycles", "From issue to the first bank access", 1)
     shared_latency_cycles: int = value("cycles", "From the bank access of shared memory to its write-back", 1)
     wide_conflicts: bool = value("switch", "Whether all words of a wide shared access count, or only its first")
+    shared_banks: int = value("count", "Banks of shared memory, 4 B wide", 1)
+    one_broadcast: bool = value(
+        "switch", "Whether one word of a shared access goes to several lanes at a time, and others lane by lane"
+    )
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
     local_order: str = value(
         "word",
@@ -96,6 +100,11 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.queue_entries <= QUEUE, f"queue_entries must be at most {QUEUE}, not {self.queue_entries}")
+        law(self.shared_banks <= 64, f"shared_banks must be at most 64, not {self.shared_banks}")
+        law(
+            not self.wide_conflicts or (self.shared_banks >= 2 and not self.one_broadcast),
+            "wide_conflicts must be false with one shared bank or with one_broadcast",
+        )
         block = self.local_block_bytes
         law(block % 32 == 0, f"local_block_bytes must be a multiple of 32, not {block}")
 

@@ -139,7 +139,7 @@ class Replay:
                 machine.l1 = l1.split(machine.l1, gpu.l1, launch.need.shared_bytes * launch.places)
             stream = self.kernels.begin_kernel(launch)
             machine.copies.make(launch.kernel_id, machine.memory.l2, now, stream)
-            opens = now + gpu.sm.kernel_launch_cycles
+            opens = now + gpu.sm.launch_cycles(launch.grid)
             dispatch.admit(machine.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream)
         if dispatch.over(machine.dispatch, now):  # without work, and without a latency
             self._finish()

@@ -6,7 +6,7 @@ so; the timeline has one interval a launch; there are no pixels, since lanes are
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,8 @@ class Machine(Inputs):
         super().__init__(trace, gpu, selection)
         self.program = load_program(self.tables, latencies, str(trace.path))
         instructions, kernels = self.tables["instructions"], self.tables["kernels"]
-        static = static_of(instructions, kernels, self.warps_per_cta, self.held_ctas * 0, True)
+        shared = replace(gpu.lsu, wide_conflicts=True, shared_banks=32, one_broadcast=False, local_block_bytes=0)
+        static = static_of(instructions, kernels, self.warps_per_cta, self.held_ctas * 0, shared)
         self.window = Window(trace, self.program, static, False, rays.NO_TABLE)
         self.local = instructions["memory_space"].astype(str) == "local"
 
@@ -116,7 +117,7 @@ class Replay:
         for launch in machine.launches:
             bounds = machine.ctas[slice(*launch.ctas)]
             places = occupancy(machine.gpu.sm, launch.need, len(bounds)) if len(bounds) else 1
-            opens = start + machine.gpu.sm.kernel_launch_cycles
+            opens = start + machine.gpu.sm.launch_cycles(launch.grid)
             end, counters = machine.run_ctas(bounds, launch.need.warps, places, opens)
             self.totals = {
                 unit: {name: found + counters[unit][name] for name, found in group.items()}

@@ -74,6 +74,7 @@ class Spec:
     shared_bytes: int = value("bytes", "Shared memory of an SM", 0)
     clock_khz: int = value("kHz", "Core clock", 1)
     kernel_launch_cycles: int = value("cycles", "From the launch of a kernel to its first CTA", 0)
+    cta_launch_cycles: int = value("cycles/CTA", "Added to kernel_launch_cycles for each CTA of the grid", 0)
     concurrent_kernels: int = value("kernels", "Kernels of different streams that run at a time; 1: one by one", 1)
 
     def __post_init__(self) -> None:
@@ -82,6 +83,10 @@ class Spec:
         law(self.warps <= 64, f"warps must be at most 64, not {self.warps}")
         law(self.ctas <= MAX_CTAS, f"ctas must be at most {MAX_CTAS}, not {self.ctas}")
         law(self.concurrent_kernels <= 128, f"concurrent_kernels must be at most 128, not {self.concurrent_kernels}")
+
+    def launch_cycles(self, ctas: int) -> int:
+        """From the launch of a kernel of ``ctas`` CTAs to its first CTA."""
+        return self.kernel_launch_cycles + ctas * self.cta_launch_cycles
 
 
 class Dispatch(NamedTuple):

@@ -1,5 +1,7 @@
 """Slow, obvious twins of the replay's small rules: lists and dicts, no numba."""
 
+from collections import Counter
+
 Sectors = dict[int, int]
 
 
@@ -53,7 +55,20 @@ def local_sectors(lanes: dict[int, int], size: int, threads: int) -> Sectors:
     return sectors(bytes_of, 1)
 
 
-def bank_cycles(addresses: list[int], size: int) -> int:
-    """Most different 4 B words that one of 32 banks has to give."""
+def bank_cycles(addresses: list[int], size: int, banks: int = 32) -> int:
+    """Most different 4 B words that one of the banks has to give."""
     words = {word for address in addresses for word in range(address // 4, (address + size - 1) // 4 + 1)}
-    return max(sum(word % 32 == bank for word in words) for bank in range(32))
+    return max(sum(word % banks == bank for word in words) for bank in range(banks))
+
+
+def broadcast_cycles(addresses: list[int], banks: int) -> int:
+    """Most lanes that one of the banks has to serve, where the lanes of one word only count as one.
+
+    That word is the lowest in the lowest bank from which several lanes want the same one.
+    """
+    wanted = Counter(address // 4 for address in addresses)
+    shared = min(((word % banks, word) for word, lanes in wanted.items() if lanes > 1), default=(0, -1))[1]
+    load = Counter[int]()
+    for word, lanes in wanted.items():
+        load[word % banks] += 1 if word == shared else lanes
+    return max(load.values())

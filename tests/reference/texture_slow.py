@@ -54,6 +54,27 @@ def placed(index: int, length: int, mode: str) -> int:
     return min(max(index, 0), length - 1)
 
 
+def _nearest(a: Fraction, b: Fraction) -> Fraction:
+    return Fraction(floor(a * b / 256 + Fraction(1, 2)))
+
+
+def shared(*second: Fraction) -> dict[tuple[int, ...], Fraction]:
+    """The weight of each corner of a footprint; ``second`` are the weights of the second texel along each axis.
+
+    Axis after axis from the second on, a corner's weight is divided into 1/256: what goes with the second texels of the
+    axes before is rounded to nearest, and the others are what it leaves of the axes' own weights.
+    """
+    x, y, z = (each * 256 for each in second)
+    both = _nearest(x, y)
+    flat = {(1, 1): both, (1, 0): x - both, (0, 1): y - both}
+    flat[0, 0] = 256 - sum(flat.values())
+    made = {}
+    for corner, weight in flat.items():
+        far = _nearest(weight, z)
+        made[*corner, 1], made[*corner, 0] = far / 256, (weight - far) / 256
+    return made
+
+
 def fetch(
     image: np.ndarray,
     coordinates: list[np.float32],
@@ -74,11 +95,13 @@ def fetch(
     if dimensions < 3:
         axes[2] = [(min(max(layer, 0), image.shape[0] - 1), Fraction(1))]
     result = []
+    weights = shared(*(axis[-1][1] if len(axis) == 2 else Fraction(0) for axis in axes))
     for channel in range(4):
         total = Fraction(0)
-        for (x, wx), (y, wy), (z, wz) in product(*axes):
+        for corner in product(*(range(len(axis)) for axis in axes)):
+            x, y, z = (axis[at][0] for axis, at in zip(axes, corner, strict=True))
             outside = min(x, y, z) < 0
             value = Fraction(border[channel]) if outside else texel(image, (z, y, x), channel, normalized_read)
-            total += wx * wy * wz * value
+            total += weights[corner] * value
         result.append(np.float32(float(total)))
     return result

@@ -10,8 +10,13 @@ from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT
 
 MACHINE = Words("MACHINE", "int64", """
     host_offset             host address of device address 0
-    arena_first             first address of device memory
-    arena_bytes             device memory in use
+    arena_first             first address of device memory, a guard before the first allocation
+    arena_bytes             device memory in use, with the guards before and after it
+    allocations             pointer to the table of allocations: first address and end, int64[allocation_count][2]
+    allocation_count
+    memcheck                0 where accesses near allocations are legal
+    bounds                  pointer to the allocation that an instruction used last: first address and bytes, int64[][2]
+    outside                 pointer to the accesses outside allocations of each instruction, int64[]
     shared_base             device address of the CTA's shared memory
     shared_bytes
     local_base              device address of all threads' local memory
@@ -80,9 +85,14 @@ ACTIVATION = Words("ACTIVATION", "int64", """
     call_mask               lanes of the call in flight
     todo_mask               lanes of an indirect call whose function has not run yet
     exited                  lanes that ended their thread in this function
+    turn                    lane after the last one that took a turn in a loop that waits
+    parted                  1 once lanes took turns: lanes that act together have to meet first
 """)  # fmt: skip
 ACTIVATION_HEADER_BYTES = 128
 STACK_ENTRY_BYTES = 16
+
+PASSES = 256  # of the head of a loop in which lanes may wait, after which other lanes take a turn
+PASSES_AGAIN = 16  # once lanes have waited there
 
 VIEW = Words("VIEW", "int64", f"""
     frame                   pointer to the frame of the program's trace call
@@ -223,6 +233,8 @@ STOP = Words("STOP", "int64", """
     outside_surface         an access outside a surface that traps
     arrive                  the warp has arrived at a barrier and goes on
     yields                  the warp lets the others run
+    turn                    lanes wait in a loop for others, which take a turn
+    join                    lanes wait for others with which they act together
     bad_barrier             a barrier without a number
     endless                 a warp that visits blocks without an end
     warp_done               the warp has ended

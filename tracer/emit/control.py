@@ -55,6 +55,8 @@ class Control:
         e.put(f"store i32 {block}, ptr {entry}")
         e.put(f"store i32 {reconvergence}, ptr {e.op(f'getelementptr i32, ptr {entry}, i64 1')}")
         e.put(f"store i32 {mask}, ptr {e.op(f'getelementptr i32, ptr {entry}, i64 2')}")
+        if self.frame.takes_turns:
+            e.put(f"store i32 0, ptr {e.op(f'getelementptr i32, ptr {entry}, i64 3')}")
         e.put(f"store i64 {e.op(f'add i64 {depth}, 1')}, ptr %depth")
 
     def wait_at(self, block: int) -> None:

@@ -128,11 +128,14 @@ class Emitter(Text):
         offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
         return self.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
 
+    def local_offset(self) -> str:
+        """Offset of this activation's variables in a thread's local memory."""
+        return self.op(f"load i64, ptr {self.header('local_offset')}")
+
     def register_local_base(self) -> str:
         """Address of this activation's local memory in each lane."""
         if "local base" not in self.values:
-            pointer = self.header("local_offset")
-            offset = self.op(f"load i64, ptr {pointer}")
+            offset = self.local_offset()
             size = self.splat(self.machine("local_bytes"), "i64")
             first = self.splat(self.machine("first_thread"), "i64")
             lanes = ", ".join(f"i64 {lane}" for lane in range(32))

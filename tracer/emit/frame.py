@@ -5,9 +5,11 @@ registers. Each way in loads the live ones from the activation, and each way out
 needed when control comes back. All other registers stay in the activation.
 """
 
-from rayplay.tracer.abi.words import ACTIVATION, STACK_ENTRY_BYTES, STOP
+from rayplay.ptx.flow.spin import Spins
+from rayplay.tracer.abi.words import ACTIVATION, PASSES, PASSES_AGAIN, STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
 from rayplay.tracer.emit.parts import Flow
+from rayplay.tracer.link.layout import PASSES_BYTES
 
 STATE = ("pc", "reconvergence", "mask", "live")
 RECORDS = ("visit", "access", "address")
@@ -33,12 +35,16 @@ class Frame:
     """Everything around the blocks of one part; ``hot`` are the registers, as bits, that are not in the activation
     while it runs, ``accesses`` says whether any of its blocks records some."""
 
-    def __init__(self, e: Emitter, flow: Flow, part: int, entries: Entries, hot: int, accesses: bool) -> None:
+    def __init__(
+        self, e: Emitter, flow: Flow, part: int, entries: Entries, hot: int, accesses: bool, spins: Spins
+    ) -> None:
         self.e = e
         self.flow = flow
         self.part = part
         self.entries = entries
         self.hot = hot
+        self.spins = spins
+        self.takes_turns = bool(spins.heads)
         self.buffers = RECORDS if accesses else RECORDS[:1]
         self._far: set[int] = set()
         self._saves: list[tuple[str, int]] = []
@@ -75,6 +81,39 @@ class Frame:
         self.e.put(f"{full}:")
         self.e.put(f"store i32 {header}, ptr %pc")
         self.save(STOP.full, self.needed_at(header))
+        self.e.put(f"{run}:")
+
+    def turn(self, block: int) -> None:
+        """At the top of a block: return where other lanes have to run first (``tracer.warp.turns``)."""
+        if not self.takes_turns:
+            return
+        e = self.e
+        for number in self.spins.entries.get(block, ()):
+            e.put(f"store i32 0, ptr {self._passes(number)}")
+        if block in self.spins.heads:
+            place = self._passes(self.spins.heads[block])
+            passes = e.op(f"add i32 {e.op(f'load i32, ptr {place}')}, 1")
+            e.put(f"store i32 {passes}, ptr {place}")
+            self._return_if(block, e.op(f"icmp ugt i32 {passes}, {PASSES}"), STOP.turn, place)
+        if block in self.spins.joins:
+            word = e.header("parted")
+            parted = e.op(f"trunc i64 {e.op(f'load i64, ptr {word}')} to i1")
+            others = e.op(f"icmp ne i32 {e.op('load i32, ptr %mask')}, {e.op('load i32, ptr %live')}")
+            self._return_if(block, e.op(f"and i1 {parted}, {others}"), STOP.join)
+
+    def _passes(self, number: int) -> str:
+        return self.e.op(f"getelementptr i8, ptr %activation, i64 {self.e.layout.passes + PASSES_BYTES * number}")
+
+    def _return_if(self, block: int, test: str, reason: int, passes: str | None = None) -> None:
+        """Return before a block, to be entered there again; the loop's passes then count from ``PASSES_AGAIN``."""
+        self.entries.dispatched.add(block)
+        stop, run = self.e.label(), self.e.label()
+        self.e.put(f"br i1 {test}, label %{stop}, label %{run}, !prof !1")
+        self.e.put(f"{stop}:")
+        if passes is not None:
+            self.e.put(f"store i32 {PASSES - PASSES_AGAIN}, ptr {passes}")
+        self.e.put(f"store i32 {block}, ptr %pc")
+        self.save(reason, ALL)
         self.e.put(f"{run}:")
 
     def _branch_on_room(self, run: str, full: str) -> None:

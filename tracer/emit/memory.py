@@ -4,7 +4,10 @@ from rayplay.ptx.ir import Address, Immediate, Module, Operand, Register, Symbol
 from rayplay.tracer.abi.words import ACCESS_BYTES, RECORD_ALL, STOP
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT, Text
+from rayplay.tracer.units.call import NUMBERS
+from rayplay.tracer.units.settings import BOUNDS
 
+LOCAL_ALIGN = 16  # of a thread's local memory
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
 
 
@@ -26,25 +29,59 @@ def effective_address(e: Emitter, operand: Operand | None) -> str:
 
 def arena_offset(e: Emitter, address: str, space: str, size: int, lanes: str) -> str:
     """Offsets in the arena's host memory of checked addresses; leaves the function at an illegal one."""
-    first, limit = ("", "shared_bytes") if space == "shared" else ("arena_first", "arena_bytes")
-    offset = address
-    if first:
-        offset = e.op(f"sub <32 x i64> {address}, {e.splat(e.machine(first), 'i64')}")
-    bound = e.machine(limit)
+    arena = e.machine("arena_first")
+    if space == "shared":
+        check(e, _outside(e, address, e.splat(e.machine("shared_bytes"), "i64"), size, lanes), address)
+        start = e.op(f"sub i64 {e.machine('shared_base')}, {arena}")
+        return e.op(f"add <32 x i64> {address}, {e.splat(start, 'i64')}")
+    if space == "local" and size <= LOCAL_ALIGN:
+        offset = e.op(f"sub <32 x i64> {address}, {e.register_local_base()}")
+        offset = e.op(f"add <32 x i64> {offset}, {e.splat(e.local_offset(), 'i64')}")
+        check(e, _outside(e, offset, e.splat(e.machine("local_bytes"), "i64"), size, lanes), address)
+    else:
+        _check_bounds(e, address, size, lanes)
+    return e.op(f"sub <32 x i64> {address}, {e.splat(arena, 'i64')}")
+
+
+def _outside(e: Emitter, offset: str, bytes_: str, size: int, lanes: str) -> str:
+    """Lanes of which ``size`` bytes at an offset leave the first ``bytes_``, or are not aligned."""
     shift = size.bit_length() - 1
-    rotated = offset
-    if shift:  # a misaligned address becomes a huge one
-        rotated = e.op(
+    if shift:  # a misaligned offset becomes a huge one
+        offset = e.op(
             f"call <32 x i64> @llvm.fshr.v32i64(<32 x i64> {offset}, <32 x i64> {offset}, "
             f"<32 x i64> splat (i64 {shift}))"
         )
-        bound = e.op(f"lshr i64 {bound}, {shift}")
-    outside = e.op(f"icmp uge <32 x i64> {rotated}, {e.splat(bound, 'i64')}")
-    check(e, e.op(f"and <32 x i1> {outside}, {lanes}"), address)
-    if space == "shared":
-        start = e.op(f"sub i64 {e.machine('shared_base')}, {e.machine('arena_first')}")
-        offset = e.op(f"add <32 x i64> {offset}, {e.splat(start, 'i64')}")
-    return offset
+        bytes_ = e.op(f"lshr <32 x i64> {bytes_}, splat (i64 {shift})")
+    outside = e.op(f"icmp uge <32 x i64> {offset}, {bytes_}")
+    return e.op(f"and <32 x i1> {outside}, {lanes}")
+
+
+def _check_bounds(e: Emitter, address: str, size: int, lanes: str) -> None:
+    """Compare with the allocation in which the instruction last found itself; the bounds unit looks for another one."""
+    table = e.op(f"inttoptr i64 {e.machine('bounds')} to ptr")
+    first, length = (
+        e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {table}, i64 {2 * e.instruction_id + k}')}") for k in (0, 1)
+    )
+    offset = e.op(f"sub <32 x i64> {address}, {e.splat(first, 'i64')}")
+    bad = _outside(e, offset, e.splat(length, "i64"), size, lanes)
+    bits = e.op(f"bitcast <32 x i1> {bad} to i32")
+    good, other, wrong = e.label(), e.label(), e.label()
+    e.put(f"br i1 {e.op(f'icmp eq i32 {bits}, 0')}, label %{good}, label %{other}, !prof !0")
+    e.put(f"{other}:")
+    rows = e.op(f"inttoptr i64 {e.machine('unit_rows')} to ptr")
+    e.put(f"store <32 x i64> {address}, ptr {rows}, align 64")
+    units = e.op(f"inttoptr i64 {e.machine('units')} to ptr")
+    place = e.op(f"getelementptr i64, ptr {units}, i64 {NUMBERS['bounds']}")
+    function = e.op(f"load ptr, ptr {place}")
+    mask = e.op(f"zext i32 {bits} to i64")
+    settings = BOUNDS.pack(size=size, instruction=e.instruction_id)
+    code = e.op(f"call i64 {function}(ptr %machine, ptr {rows}, i64 {mask}, i64 {settings})")
+    e.put(f"br i1 {e.op(f'icmp eq i64 {code}, 0')}, label %{good}, label %{wrong}, !prof !0")
+    e.put(f"{wrong}:")
+    e.put_machine("suspend_instruction", str(e.instruction_id))
+    e.put(f"store i64 {code}, ptr %reason")
+    e.put("br label %leave")
+    e.put(f"{good}:")
 
 
 def check(e: Emitter, bad: str, address: str, reason: int = STOP.illegal_address) -> None:

@@ -7,6 +7,7 @@ rule). Only what waiting lanes need has to be blended when a block writes it; ot
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from rayplay.ptx.flow.spin import NONE, Spins
 from rayplay.ptx.graph import Cfg, reached
 
 PART_INSTRUCTIONS = 768  # of one LLVM function: beyond, its registers are allocated in more than linear time
@@ -31,11 +32,18 @@ class Flow:
         return bisect_right([part.start for part in self.parts], block) - 1
 
 
-def control_flow(cfg: Cfg, live_in: list[int], returned: int) -> Flow:
-    """Analyse one function; ``live_in`` and the registers with its results are bits of ``Liveness``."""
+def control_flow(cfg: Cfg, live_in: list[int], returned: int, spins: Spins = NONE) -> Flow:
+    """Analyse one function; ``live_in`` and the registers with its results are bits of ``Liveness``.
+
+    Lanes that take turns wait where they wait in a loop or to act together, while others may run any block.
+    """
     edges = [(block, target) for block, each in enumerate(cfg.blocks) for target in each.successors]
     headers = frozenset(target for block, target in edges if target <= block)
-    return Flow(_parts(cfg, edges), headers, waiting_registers(cfg, live_in, returned))
+    waiting = waiting_registers(cfg, live_in, returned)
+    anywhere = 0
+    for block in {*spins.heads, *(spins.joins if spins.heads else ())}:
+        anywhere |= live_in[block] | waiting[block]
+    return Flow(_parts(cfg, edges), headers, tuple(bits | anywhere for bits in waiting))
 
 
 def waiting_registers(cfg: Cfg, live_in: list[int], returned: int) -> tuple[int, ...]:

@@ -6,9 +6,10 @@ import numpy as np
 
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, STOP, VISIT_BYTES
-from rayplay.tracer.memory.arena import FIRST_ADDRESS
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.buffers import Buffers
 
+LOCAL_ALIGN = 16  # of a thread's local memory
 UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64, 128: object}
 
 
@@ -24,13 +25,22 @@ class IllegalAddressError(Exception):
 
 
 class Arena:
-    """The machine's words, device memory, and the record of accesses to it. ``memory`` is uint8[bytes in use]."""
+    """The machine's words, device memory, and the record of accesses to it.
 
-    def __init__(self, machine: np.ndarray, memory: np.ndarray, buffers: Buffers) -> None:
-        self.machine_words = machine
-        self.memory = memory
+    memory   uint8[bytes in use], from the guard before the first address on.
+    table    int64[allocations, 2]: their first addresses and ends.
+    outside  int64[instructions]: accesses of lanes near allocations, where those are legal.
+    """
+
+    def __init__(self, machine: np.ndarray, device: DeviceMemory, buffers: Buffers, outside: np.ndarray) -> None:
+        self.machine_words, self.outside = machine, outside
+        self.hold(device)
         self.buffers = buffers
         self.instruction_id = 0
+
+    def hold(self, device: DeviceMemory) -> None:
+        """See all that has been allocated."""
+        self.memory, self.table = device.whole(), device.table()
 
     def machine(self, name: str) -> int:
         """The machine's word ``name``."""
@@ -52,17 +62,36 @@ class Arena:
 
     def places(self, address: np.ndarray, space: str, size: int, lanes: np.ndarray) -> np.ndarray:
         """First byte of each lane in the arena. Raises IllegalAddressError."""
-        shared = space == "shared"
-        first, limit = (0, self.machine("shared_bytes")) if shared else (FIRST_ADDRESS, self.machine("arena_bytes"))
-        offset = address - np.uint64(first)
-        bad = lanes & ((offset % np.uint64(size) != 0) | (offset // np.uint64(size) >= np.uint64(limit // size)))
+        base = self.machine("arena_first") - (self.machine("shared_base") if space == "shared" else 0)
+        bad = lanes & ((address % np.uint64(size) != 0) | ~self._inside(address, space, size, lanes))
         if bad.any():
             lane = int(np.flatnonzero(bad)[0])
             m = self.machine_words
             m[MACHINE.error_lane], m[MACHINE.error_address] = lane, address.view(np.int64)[lane]
             m[MACHINE.suspend_instruction] = self.instruction_id
             raise IllegalAddressError
-        return offset + np.uint64(self.machine("shared_base") - FIRST_ADDRESS) if shared else offset
+        return address - np.array(base).astype(np.uint64)
+
+    def _inside(self, address: np.ndarray, space: str, size: int, lanes: np.ndarray) -> np.ndarray:
+        """Which lanes access what they may: the CTA's shared memory, the thread's local memory, or one allocation."""
+        if space == "shared":
+            return (address < self.machine("shared_bytes")) & (
+                address + np.uint64(size) <= self.machine("shared_bytes")
+            )
+        if space == "local" and size <= LOCAL_ALIGN:
+            length = self.machine("local_bytes")
+            thread = self.machine("local_base") + (self.machine("first_thread") + np.arange(LANES)) * length
+            offset = address - thread.astype(np.uint64)
+            return (offset < length) & (offset + np.uint64(size) <= length)
+        table = self.table.view(np.uint64)
+        row = np.searchsorted(table[:, 0], address, "right") - 1
+        end = table[row, 1] if len(table) else np.zeros(LANES, np.uint64)
+        held = (row >= 0) & (address < end) & (end - address >= np.uint64(size))
+        offset, most = address - np.uint64(self.machine("arena_first")), self.machine("arena_bytes")
+        near = (self.machine("memcheck") == 0) & (offset < most) & (offset + np.uint64(size) <= most)
+        aligned = address % np.uint64(size) == 0
+        self.outside[self.instruction_id] += np.count_nonzero(lanes & near & ~held & aligned)
+        return held | near
 
     def load(self, places: np.ndarray, lanes: np.ndarray, width: int) -> np.ndarray:
         """``width`` bits per set lane, 0 elsewhere."""

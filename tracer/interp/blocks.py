@@ -48,6 +48,8 @@ class Run(Flow):
                 reason = STOP.returned
             elif self._is_full():
                 reason = STOP.full
+            elif (turn := self.turn()) is not None:
+                reason = turn
             else:
                 try:
                     reason = self._visit()

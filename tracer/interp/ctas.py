@@ -8,18 +8,20 @@ import numpy as np
 
 from rayplay.ptx.ir import Function
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import ITEM, PROGRESS, STOP, WARP, WARP_READY
+from rayplay.tracer.abi.words import ACTIVATION, ITEM, PROGRESS, STOP, WARP, WARP_READY
 from rayplay.tracer.interp.blocks import Machinery, Run
 from rayplay.tracer.interp.calls import accept_arguments, results_of
 from rayplay.tracer.interp.optix import TraceState
 from rayplay.tracer.interp.values import Activation, Lanes
 from rayplay.tracer.link.launches import ImageLaunch
-from rayplay.tracer.memory.arena import FIRST_ADDRESS
 from rayplay.tracer.record.recorder import Buffers
 from rayplay.tracer.warp.arrays import LaunchState
 from rayplay.tracer.warp.cta import begin_cta, begin_run, end_round, end_run, note_stop
 from rayplay.tracer.warp.stack import frame_depth, suspended
 from rayplay.tracer.warp.trace_call import advance
+from rayplay.tracer.warp.turns import ENTRY_WORDS
+
+TURNS = (STOP.turn, STOP.join)
 
 
 class Interpreter:
@@ -30,8 +32,9 @@ class Interpreter:
         self.starts = buffers.starts
         launch, linked = state.launch, state.linked
         image = launch if isinstance(launch, ImageLaunch) else None
-        memory = launch.memory.view(FIRST_ADDRESS, np.uint8, launch.memory.used_bytes)
-        lanes = Lanes(self.warps.machine, memory, buffers, linked.symbols, linked.addresses, state.selected)
+        lanes = Lanes(
+            self.warps.machine, state.memory, buffers, state.outside, linked.symbols, linked.addresses, state.selected
+        )
         trace = TraceState(self.warps, image) if image else None
         self.machinery = Machinery(lanes, trace, self.warps.report, linked)
         self.activations: dict[tuple[int, int], Activation] = {}
@@ -68,8 +71,7 @@ class Interpreter:
     def resume(self, warp: int, function: Function, results: list[np.ndarray]) -> None:
         """Hand results of such a function to the warp; it may have taken device memory."""
         self.activations[warp, int(self.warps.depth[warp]) - 1].returned = results
-        device = self.state.memory
-        self.machinery.lanes.memory = device.view(FIRST_ADDRESS, np.uint8, device.used_bytes)
+        self.machinery.lanes.hold(self.state.memory)
 
     def _run_warp(self, warp: int) -> int:
         w = self.warps
@@ -92,9 +94,23 @@ class Interpreter:
                 caller = self.activations.get((warp, index - 1))
                 if caller is not None:
                     caller.returned = results_of(activation)
-            code = suspended(w, warp, reason)
+            code = self._take_turn(warp, index, reason) if reason in TURNS else suspended(w, warp, reason)
             if code != STOP.none:
                 return code
+
+    def _take_turn(self, warp: int, index: int, reason: int) -> int:
+        """Let the shared rule choose the lanes that run next, on the stack as it has it."""
+        w, activation = self.warps, self.activations[warp, index]
+        start, function = int(w.items[warp, index, ITEM.start]), int(w.items[warp, index, ITEM.function])
+        first = start + int(w.turns[function, 0]) // 8
+        entries = w.stacks[warp, first : start + int(w.words[function])].view(np.int32).reshape(-1, ENTRY_WORDS)
+        for row, (block, meet, mask, joins) in enumerate(activation.stack):
+            entries[row] = block, meet, np.uint32(mask).view(np.int32), joins
+        code = suspended(w, warp, reason)
+        depth = int(w.stacks[warp, start + ACTIVATION.depth])
+        rows = [tuple(map(int, row)) for row in entries[:depth]]
+        activation.stack[:] = [(block, meet, mask & 0xFFFFFFFF, joins) for block, meet, mask, joins in rows]
+        return int(code)
 
     def _activation(self, function: int, start: int, warp: int, index: int) -> Activation:
         """A fresh one; its parameters are filled by the caller's, one below on the control stack."""

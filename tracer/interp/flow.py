@@ -9,7 +9,7 @@ import numpy as np
 from rayplay.ptx.flow.cfg import branch_labels
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import ACTIVATION
+from rayplay.tracer.abi.words import ACTIVATION, PASSES, PASSES_AGAIN, STOP
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.link.functions import LinkedFunction
 
@@ -38,6 +38,20 @@ class Flow:
         """The next block of the text."""
         return self.block + 1 if self.block + 1 < len(self.linked.cfg.blocks) else None
 
+    def turn(self) -> int | None:
+        """Why other lanes have to run before the block, if so (``tracer.warp.turns``)."""
+        spins, passes = self.linked.spins, self.activation.passes
+        for number in spins.entries.get(self.block, ()):
+            passes[number] = 0
+        if self.block in spins.heads:
+            number = spins.heads[self.block]
+            passes[number] = passes.get(number, 0) + 1
+            if passes[number] > PASSES:
+                passes[number] = PASSES - PASSES_AGAIN
+                return STOP.turn
+        parted = self.block in spins.joins and self.header[ACTIVATION.parted] and self.mask != self.live
+        return STOP.join if parted else None
+
     def go(self, target: int | None) -> None:
         """Continue at a block; at the reconvergence block lanes wait for the entry below."""
         if target is None:
@@ -52,7 +66,7 @@ class Flow:
         """Take the innermost entry with live lanes off the stack; False without one."""
         self.mask = 0
         while self.activation.stack:
-            self.block, self.meet, mask = self.activation.stack.pop()
+            self.block, self.meet, mask, _ = self.activation.stack.pop()
             self.mask = mask & self.live
             if self.mask:
                 return True
@@ -90,8 +104,8 @@ class Flow:
         meet = f.cfg.reconvergence[self.block]
         stack = self.activation.stack
         if meet >= 0 and self.meet != meet:
-            stack.append((meet, self.meet, self.mask))
+            stack.append((meet, self.meet, self.mask, 0))
         for target in sorted((t for t in sides if t is not None), reverse=True):
             if target != meet:
-                stack.append((target, meet, sides[target]))
+                stack.append((target, meet, sides[target], 0))
         self.pop()

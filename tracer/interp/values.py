@@ -16,6 +16,7 @@ from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
 from rayplay.tracer.meaning import special
 from rayplay.tracer.meaning.dispatch import unknown
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.buffers import Buffers
 
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -49,13 +50,15 @@ def lanes_of(mask: int) -> np.ndarray:
 @dataclass
 class Activation:
     """A function's activation: bits of registers (uint16, uint32 or uint64[32], bool[32] for predicates), parameters as
-    uint8[32, bytes], and the reconvergence stack of (block, reconvergence block, mask)."""
+    uint8[32, bytes], and the reconvergence stack of (block, reconvergence block, mask, whether its
+    lanes wait to act together)."""
 
     linked: LinkedFunction
     start: int
     registers: dict[str, np.ndarray] = field(default_factory=dict)
     variables: dict[str, np.ndarray] = field(default_factory=dict)
-    stack: list[tuple[int, int, int]] = field(default_factory=list)
+    stack: list[tuple[int, int, int, int]] = field(default_factory=list)
+    passes: dict[int, int] = field(default_factory=dict)  # of the loops in which lanes may wait
     resume: tuple[Instruction, int] | None = None  # the call to finish, and its block
     outgoing: list[np.ndarray] = field(default_factory=list)  # arguments of the call in flight, uint8[32, bytes] each
     returned: list[np.ndarray] = field(default_factory=list)  # results of the function that returned last, likewise
@@ -72,13 +75,14 @@ class Lanes(Arena):
     def __init__(
         self,
         machine: np.ndarray,
-        memory: np.ndarray,
+        device: DeviceMemory,
         buffers: Buffers,
+        outside: np.ndarray,
         symbols: dict[tuple[str, str], int],
         addresses: np.ndarray,
         selected: np.ndarray,
     ) -> None:
-        super().__init__(machine, memory, buffers)
+        super().__init__(machine, device, buffers, outside)
         self.selected = selected
         self.symbols = symbols
         self.addresses = addresses

@@ -39,7 +39,7 @@ def place_buffers(plan: LaunchFile, path: Path, memory: DeviceMemory) -> dict[st
             raise UserError(f"{path}: buffers.{name}: must fit the memory that is free, and does not") from None
     for name in plan.buffers:
         values = contents.pop(name)
-        address = memory.allocate(values)
+        address = memory.allocate(values, name=f"buffer {name!r}")
         views[name] = memory.view(address, values.dtype, values.shape)
     return views
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.flow.spin import Spins
 from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
 from rayplay.tracer.link.layout import FunctionLayout, Signature, indirect_calls, signature_of
@@ -26,6 +27,7 @@ class LinkedFunction:
     module: Module
     function: Function
     cfg: Cfg
+    spins: Spins
     layout: FunctionLayout
     number: int
     block_base: int

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TypeVar
 
 from rayplay.ptx.flow.liveness import Liveness
+from rayplay.ptx.flow.spin import NONE, Spins
 from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Call, Function, Symbol, Variable
 from rayplay.tracer.abi.layout import LANES
@@ -13,6 +14,8 @@ from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, STACK_ENTRY_BYTES
 
 Name = TypeVar("Name", bound=Hashable)
 LOCAL_ALIGN = 16
+PASSES_BYTES = 4
+MOST_PARTED_ENTRIES = 64  # of the reconvergence stack, for each lane that takes a turn
 WIDEST_REGISTER_BYTES = 16
 SLOT_BYTES = {"pred": 4, "b128": 512, "f16": 64, "bf16": 64, "f32x2": 256,
               **{f"{kind}{bits}": 4 * bits for kind in "bus" for bits in (8, 16)}}  # fmt: skip
@@ -69,6 +72,8 @@ class FunctionLayout:
     lane_variables in the activation: ``.param`` variables (offset, bytes of a lane), lane after lane.
     outgoing       in the activation: what an indirect call keeps while it runs one function after the other.
     zero           the part of the activation that must be 0 at the start.
+    passes         in the activation: passes of each loop in which lanes may wait (``ptx.flow.spin``), uint32.
+    parted         depth of the reconvergence stack up to which lanes can take turns; 0 where they do not.
     bytes          length of the activation, a multiple of 64.
     locals         in the function's part of a thread's local memory, which is ``local_bytes`` long.
     homes          parameters of a function whose address is taken, for which local memory has room.
@@ -82,6 +87,8 @@ class FunctionLayout:
     outgoing: int
     zero: tuple[int, int]
     bytes: int
+    passes: int
+    parted: int
     locals: dict[str, int]
     homes: frozenset[str]
     local_bytes: int
@@ -106,7 +113,7 @@ def place(variables: Mapping[Name, Variable]) -> tuple[dict[Name, int], int]:
     return offsets, end
 
 
-def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayout:
+def layout(function: Function, cfg: Cfg, shared: dict[str, int], spins: Spins = NONE) -> FunctionLayout:
     """Lay out one function: header, parameters, results, other variables, registers, reconvergence stack."""
     liveness = Liveness(function, cfg)
     lane_variables: dict[str, tuple[int, int]] = {}
@@ -119,34 +126,47 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
                 slots[variable.name] = place_[0]
             else:
                 lane_variables[variable.name] = place_
-    inside = tuple(variable for variable in function.variables.values() if variable.space == "param")
+    inside = tuple(each for each in function.variables.values() if each.space == "param")
     end = _place_lanes(lane_variables, inside, signature.end)
     first = sorted(_registers(function, liveness, liveness.live_in[:1]) - slots.keys())
-    end = zero_end = _place_slots(slots, first, function, end)
+    passes = _place_slots(slots, first, function, end)
+    end = zero_end = align_up(passes + PASSES_BYTES * len(spins.heads), 64)
     rest = sorted(_registers(function, liveness, liveness.live_in) - slots.keys())
     end = outgoing = _place_slots(slots, rest, function, end)
     end += _outgoing_bytes(function)
-    entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
+    entries, parted = _entries(cfg, bool(spins.heads))
     homes = _taken_parameters(function)
     inside_local = {name: v for name, v in function.variables.items() if v.space == "local"} | homes
-    local, local_end = place(inside_local)
-    local_align = max((v.align for v in inside_local.values()), default=LOCAL_ALIGN)
-    params = place({v.name: v for v in function.parameters})[0] if function.is_entry else {}
+    local, local_bytes = _place_locals(inside_local)
     return FunctionLayout(
         stack_offset=end,
         slots=slots,
         lane_variables=lane_variables,
         outgoing=outgoing,
         zero=(signature.returns_start, zero_end),
-        bytes=align_up(end + entries * STACK_ENTRY_BYTES, 64),
+        bytes=align_up(end + (entries + parted) * STACK_ENTRY_BYTES, 64),
+        passes=passes,
+        parted=parted,
         locals=local,
         homes=frozenset(homes),
-        local_bytes=align_up(local_end, max(local_align, LOCAL_ALIGN)),
+        local_bytes=local_bytes,
         shared=shared,
-        entry_params=params,
+        entry_params=place({v.name: v for v in function.parameters})[0] if function.is_entry else {},
         liveness=liveness,
         returned=sum(1 << liveness.index[v.name] for v in function.returns if v.space == "reg"),
     )
+
+
+def _entries(cfg: Cfg, takes_turns: bool) -> tuple[int, int]:
+    """Entries that the reconvergence stack needs, and its entries beside them for lanes that take turns."""
+    entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
+    return entries, (LANES if takes_turns else 0) * min(entries, MOST_PARTED_ENTRIES)
+
+
+def _place_locals(variables: Mapping[str, Variable]) -> tuple[dict[str, int], int]:
+    """Offsets of local variables, and the bytes that they take of a thread's local memory."""
+    offsets, end = place(variables)
+    return offsets, align_up(end, max([LOCAL_ALIGN, *(v.align for v in variables.values())]))
 
 
 def _taken_parameters(function: Function) -> dict[str, Variable]:

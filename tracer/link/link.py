@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.flow.spin import spins
 from rayplay.ptx.graph import post_order
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.isa.optix import INTRINSICS
@@ -117,13 +118,14 @@ def link_launch(
         if not function.is_entry:
             memory.function_address((module.source_name, function.name))
     symbols, addresses = place_variables(functions, memory, constants)
+    waiting = [spins(module, f, cfg) for (module, f), cfg in zip(functions, program.cfgs, strict=True)]
     linked = tuple(
         LinkedFunction(
-            module, function, cfg, layout(function, cfg, shared.of(module, function)), number,
+            module, function, cfg, waits, layout(function, cfg, shared.of(module, function), waits), number,
             program.block_base[number], program.instruction_base[number], callees_of(module, function, numbers),
             calls_of(module, function, functions, numbers),
         )
-        for number, ((module, function), cfg) in enumerate(zip(functions, program.cfgs, strict=True))
+        for number, ((module, function), cfg, waits) in enumerate(zip(functions, program.cfgs, waiting, strict=True))
     )  # fmt: skip
     by_address = np.full(len(memory.functions), -1, np.int32)
     for module, function in functions:

@@ -69,7 +69,9 @@ def place_variables(
             _place_reference(module, variable, functions, memory)
         if key not in places and key not in memory.variables:
             contents = variable.initial.ljust(variable.bytes, b"\0")
-            memory.variables[key] = memory.allocate(contents, max(variable.align, SMALLEST_ALIGN))
+            memory.variables[key] = memory.allocate(
+                contents, max(variable.align, SMALLEST_ALIGN), f"variable {variable.name!r}"
+            )
             fresh.append((module, variable, memory.variables[key]))
         places.setdefault(key, memory.variables.get(key, 0))
     for module, function in functions:
@@ -91,7 +93,7 @@ def _place_constants(
             known = sorted(v.name for m in modules for v in m.variables.values() if v.space == "const")
             raise UserError(f"constant {name}: no module declares it; there are: {', '.join(known) or 'none'}")
         size = max(len(data), *(m.variables[name].bytes for m in declared))
-        address = memory.allocate(data.ljust(size, b"\0"))
+        address = memory.allocate(data.ljust(size, b"\0"), name=f"variable {name!r}")
         places.update({(m.source_name, name): address for m in declared})
     return places
 

@@ -24,7 +24,7 @@ from rayplay.tracer.meaning.dispatch import unknown
 from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
-PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
+PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000000}'
 
 
 def lower_program(
@@ -46,7 +46,8 @@ def _function(
 ) -> str:
     """The LLVM functions of one PTX function: one, or its parts and what goes from part to part."""
     layout = linked.layout
-    flow, entries = control_flow(linked.cfg, layout.liveness.live_in, layout.returned), Entries()
+    flow = control_flow(linked.cfg, layout.liveness.live_in, layout.returned, linked.spins)
+    entries = Entries()
     hot = hot_code(linked.function, linked.cfg, layout.liveness)
     own = own_names(symbols, linked.module, linked.function)
     parts = []
@@ -69,7 +70,8 @@ class _PartLowering:
         self.part = flow.parts[part]
         self.hot = hot.blocks
         self.live_out = linked.layout.liveness.live_out
-        self.frame = Frame(e, flow, part, entries, hot.registers, e.records == RECORD_ALL and self._accesses() > 0)
+        accesses = e.records == RECORD_ALL and self._accesses() > 0
+        self.frame = Frame(e, flow, part, entries, hot.registers, accesses, linked.spins)
         self.control = Control(e, self.frame, linked.cfg.reconvergence)
 
     def _accesses(self) -> int:
@@ -105,6 +107,7 @@ class _PartLowering:
         self.control.needed = self.live_out[index] | e.waiting
         if index in self.flow.headers:
             self.frame.room(index)
+        self.frame.turn(index)
         visit = e.op("load i64, ptr %visit.next")
         mask = e.op("load i32, ptr %mask")
         if e.records >= RECORD_VISITS:

@@ -1,6 +1,7 @@
 """Device memory: one flat arena of host memory, addressed as the programs see it."""
 
 import mmap
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,20 +15,35 @@ FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
 RESERVED_BYTES = 1 << 38
 SMALLEST_RESERVATION_BYTES = 1 << 32
 SNAPSHOT_BLOCK_BYTES = 1 << 20
+GUARD_BYTES = 1 << 20
+"""Never allocated: before the first buffer, after the last, and between two. As a power of two it leaves the low bits
+of addresses, which choose sectors, sets, banks and channels, as they are in a memory without gaps."""
+
+Allocation = tuple[int, int, str]
 
 
 class DeviceMemory:
     """The memory of the simulated device.
 
-    Addresses start at ``FIRST_ADDRESS`` and only grow. The host range behind them is reserved once and its pages are
-    taken, zeroed, when first touched, so that views stay valid for the life of the object.
+    Addresses start at ``FIRST_ADDRESS`` and grow; only what a launch takes for itself is given back. The host range
+    behind them is reserved once and its pages are taken, zeroed, when first touched, so that views stay valid for the
+    life of the object.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guard_bytes: int = GUARD_BYTES, memcheck: bool = True) -> None:
+        """``guard_bytes``: gap around each guarded allocation, 0 or ``GUARD_BYTES``. Without ``memcheck`` an access
+        outside allocations, ``GUARD_BYTES`` around them at most, is counted in ``outside`` in place of an error."""
         self._map = _reserve()
-        self._bytes = np.frombuffer(self._map, np.uint8)
+        self._bytes = np.frombuffer(self._map, np.uint8)[GUARD_BYTES:]
+        self.guard_bytes, self.memcheck = guard_bytes, memcheck
+        self.outside: dict[str, int] = {}  # accesses of lanes outside allocations, by the place of their instruction
         self.used_bytes = 0
-        self.allocations: list[tuple[int, int]] = []  # first address and bytes, in the order of addresses
+        self._gap = 0  # what follows the last allocation
+        self.allocations: list[Allocation] = []  # first address, bytes and name, in the order of addresses
+        self._table = np.zeros((64, 2), np.int64)  # the same for compiled code: first address, end
+        self._rows = 0
+        self.holes: list[Allocation] = []  # given back, with allocations behind them
+        self._lent: dict[int, tuple[Allocation, int, int]] = {}  # by address; where memory ended before, and its gap
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
@@ -37,21 +53,109 @@ class DeviceMemory:
         """Host address of ``FIRST_ADDRESS``."""
         return self._bytes.ctypes.data
 
-    def allocate(self, data: "int | bytes | np.ndarray", align: int = 256) -> int:
+    def allocate(
+        self, data: "int | bytes | np.ndarray", align: int = 256, name: str = "", gap: int | None = None
+    ) -> int:
         """Take memory for ``data`` (an array or bytes, copied) or for that many zero bytes; returns the address.
+
+        name  as messages about accesses call it, such as "buffer 'x'".
+        gap   bytes at least between it and its neighbours; None: the guard of the memory.
 
         Raises ``UserError`` when the arena is full.
         """
         size = data if isinstance(data, int) else len(data) if isinstance(data, bytes) else data.nbytes
-        start = -(-self.used_bytes // align) * align
-        if start + size > self._bytes.size:
-            raise UserError(f"device memory: {size} bytes do not fit, {self._bytes.size - self.used_bytes} are left")
-        self.used_bytes = start + size
-        self.allocations.append((FIRST_ADDRESS + start, size))
+        gap = self.guard_bytes if gap is None else gap
+        start = -(-self.used_bytes // align) * align + (max(gap, self._gap) if self.allocations else 0)
+        if start + size > self._bytes.size - GUARD_BYTES:
+            left = max(self._bytes.size - GUARD_BYTES - start, 0)
+            raise UserError(f"device memory: {size} bytes do not fit, {left} are left")
+        self.used_bytes, self._gap = start + size, gap
+        self._note((FIRST_ADDRESS + start, size, name))
         if not isinstance(data, int):
             raw = _raw_bytes(np.array(bytearray(data), np.uint8) if isinstance(data, bytes) else data)
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
+
+    def _note(self, allocation: Allocation) -> None:
+        address, size, _ = allocation
+        if self.allocations and self.allocations[-1] > allocation:
+            insort(self.allocations, allocation)
+            self._tabulate()
+            return
+        self.allocations.append(allocation)
+        if not size:
+            return
+        if self._rows == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+        self._table[self._rows] = address, address + size
+        self._rows += 1
+
+    def _tabulate(self) -> None:
+        held = [(address, address + size) for address, size, _ in self.allocations if size]
+        self._rows = len(held)
+        self._table = np.zeros((max(64, 2 * self._rows), 2), np.int64)
+        self._table[: self._rows] = np.array(held, np.int64).reshape(-1, 2)
+
+    def table(self) -> np.ndarray:
+        """int64[allocations with bytes, 2]: first address and end, in the order of addresses."""
+        return self._table[: self._rows]
+
+    def machine_words(self) -> dict[str, int]:
+        """Words of the machine that change when memory is taken (``tracer.abi.words``)."""
+        return {
+            "arena_bytes": self.used_bytes + 2 * GUARD_BYTES,
+            "allocations": self._table.ctypes.data, "allocation_count": self._rows,
+        }  # fmt: skip
+
+    def whole(self) -> np.ndarray:
+        """uint8[bytes]: everything from ``GUARD_BYTES`` before the first address to ``GUARD_BYTES`` after the last."""
+        return np.frombuffer(self._map, np.uint8)[: self.used_bytes + 2 * GUARD_BYTES]
+
+    def standing(self, address: int, size: int) -> str:
+        """Position of such bytes from the nearest one: "end 4 bytes past the end of buffer 'x' (...)"."""
+        held = [each for each in self.allocations if each[1]]
+        at = bisect_right(held, (address, 1 << 62)) - 1
+        before = address - sum(held[at][:2]) if at >= 0 else 1 << 62
+        after = held[at + 1][0] - address if at + 1 < len(held) else 1 << 62
+        if not held:
+            return "lie where nothing is allocated"
+        first, length, name = held[at] if before <= after else held[at + 1]
+        place = f"{name or 'an allocation'} ({length:,} bytes at {first:#x})"
+        if before <= after:
+            return f"end {before + size:,} bytes past the end of {place}"
+        return f"begin {after:,} bytes before {place}"
+
+    def lend(self, size: int, name: str) -> int:
+        """Take zero bytes until ``give_back``, from a hole that is large enough if there is one: their address."""
+        before = self.used_bytes, self._gap
+        fitting = next((hole for hole in self.holes if 0 < size <= hole[1]), None)
+        if fitting is None:
+            address = self.allocate(size, name=name, gap=0)
+            self._lent[address] = ((address, size, name), *before)
+            return address
+        self.holes.remove(fitting)
+        self._note(fitting)
+        self._lent[fitting[0]] = (fitting, *before)
+        return fitting[0]
+
+    def give_back(self, address: int) -> None:
+        """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
+        held, used_before, gap_before = self._lent.pop(address)
+        self.allocations.remove(held)
+        self._tabulate()
+        start = address - FIRST_ADDRESS
+        end = start + held[1]
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < last:
+            self._map.madvise(mmap.MADV_DONTNEED, GUARD_BYTES + first, last - first)
+            self._bytes[start:first] = 0
+            self._bytes[last:end] = 0
+        else:
+            self._bytes[start:end] = 0
+        if end == self.used_bytes:
+            self.used_bytes, self._gap = used_before, gap_before
+        else:
+            self.holes.append(held)
 
     def mark(self) -> dict[str, Any]:
         """Places of everything, for ``go_back``: JSON facts."""
@@ -59,33 +163,42 @@ class DeviceMemory:
             name: [[*key, address] for key, address in of.items()]
             for name, of in (("variables", self.variables), ("functions", self.functions))
         }
-        return {"used_bytes": self.used_bytes, "allocations": list(self.allocations), **places}
+        return self._places() | places
 
     def go_back(self, mark: dict[str, Any]) -> None:
         """Let everything lie where it lay at ``mark``; what the memory holds is not changed."""
-        self.used_bytes = mark["used_bytes"]
-        self.allocations[:] = [(address, size) for address, size in mark["allocations"]]
+        self._lie(mark)
         for name, of in (("variables", self.variables), ("functions", self.functions)):
             of.clear()
             of.update({(module, key): address for module, key, address in mark[name]})
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Contents, for ``restore``: JSON facts, and views of the blocks that are not zero."""
-        facts = {"used_bytes": self.used_bytes, "allocations": self.allocations, "printed": self.printed}
+        facts = self._places() | {"printed": self.printed, "outside": self.outside}
         blocks = {f"memory{start}": block for start, block in self._blocks() if block.any()}
         return facts, blocks
 
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Hold again what ``snapshot`` gave, in a memory whose first allocations were the same."""
-        self.used_bytes = facts["used_bytes"]
-        self.allocations[:] = [(address, size) for address, size in facts["allocations"]]
-        self.printed[:] = facts["printed"]
+        self._lie(facts)
+        self.printed[:], self.outside = facts["printed"], dict(facts["outside"])
         for start, block in self._blocks():
             held = arrays.get(f"memory{start}")
             if held is not None:
                 block[:] = held
             elif block.any():
                 block[:] = 0
+
+    def _places(self) -> dict[str, Any]:
+        return {"used_bytes": self.used_bytes, "gap": self._gap, "allocations": list(self.allocations),
+                "holes": list(self.holes)}  # fmt: skip
+
+    def _lie(self, places: dict[str, Any]) -> None:
+        self.used_bytes, self._gap, self._rows = places["used_bytes"], places["gap"], 0
+        self.allocations.clear()
+        for address, size, name in places["allocations"]:
+            self._note((address, size, name))
+        self.holes[:] = [(address, size, name) for address, size, name in places["holes"]]
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Memory in use, block after block."""
@@ -101,7 +214,8 @@ class DeviceMemory:
         dims = (shape,) if isinstance(shape, int) else tuple(shape)
         size = int(np.prod(dims, dtype=np.int64)) * np.dtype(dtype).itemsize
         start = address - FIRST_ADDRESS
-        if start < 0 or start + size > self.used_bytes:
+        row = int(np.searchsorted(self.table()[:, 0], address, "right")) - 1
+        if size and (row < 0 or address + size > self.table()[row, 1]):
             raise UserError(f"device memory: {size} bytes at {address:#x} are not allocated")
         return self._bytes[start : start + size].view(dtype).reshape(dims)
 
@@ -112,7 +226,7 @@ def _raw_bytes(array: np.ndarray) -> np.ndarray:
 
 def _reserve() -> mmap.mmap:
     """A private range without backing store; smaller where the system limits address space."""
-    size = RESERVED_BYTES
+    size = RESERVED_BYTES + 2 * GUARD_BYTES
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
     while True:
         try:

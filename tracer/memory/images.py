@@ -136,7 +136,7 @@ def place_texture(memory: DeviceMemory, texture: Texture) -> int:
     _sampler_words(words, texture.sampler)
     words[record.READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
     words[record.SRGB] = texture.srgb
-    return memory.allocate(words, record.RECORD_ALIGN)
+    return memory.allocate(words, record.RECORD_ALIGN, "a texture's or sampler's record", 0)
 
 
 def place_sampler(memory: DeviceMemory, sampler: Sampler) -> int:
@@ -144,12 +144,12 @@ def place_sampler(memory: DeviceMemory, sampler: Sampler) -> int:
     words = np.zeros(record.RECORD_WORDS, np.int64)
     words[record.MAGIC] = record.SAMPLER_MAGIC
     _sampler_words(words, sampler)
-    return memory.allocate(words, record.RECORD_ALIGN)
+    return memory.allocate(words, record.RECORD_ALIGN, "a texture's or sampler's record", 0)
 
 
 def place_surface(memory: DeviceMemory, image: Image) -> int:
     """Put a surface's record into device memory; returns its handle."""
-    return memory.allocate(image.words(record.SURFACE_MAGIC), record.RECORD_ALIGN)
+    return memory.allocate(image.words(record.SURFACE_MAGIC), record.RECORD_ALIGN, "a surface's record", 0)
 
 
 def _sampler_words(words: np.ndarray, sampler: Sampler) -> None:

@@ -40,7 +40,8 @@ class LaunchNotes:
         if self.resumed is None:
             return
         self.memory.restore(self.resumed.facts, self.resumed.arrays)
-        machine[MACHINE.arena_bytes] = self.memory.used_bytes
+        for name, word in self.memory.machine_words().items():
+            machine[MACHINE[name]] = word
         steps[:] = self.resumed.arrays["steps"]
         for name, value in self.resumed.facts["counts"].items():
             setattr(counts, name, value)

@@ -20,7 +20,7 @@ SCRATCH_SLOT = 41
 SCRATCH_BYTES = 72 << 10
 ROWS_BYTES = SCRATCH_SLOT * SLOT_BYTES + SCRATCH_BYTES
 
-UNITS = ("texture", "surface", "matrix", "fragment", "copy")
+UNITS = ("bounds", "texture", "surface", "matrix", "fragment", "copy")
 NUMBERS = {name: number for number, name in enumerate(UNITS)}
 
 

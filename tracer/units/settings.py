@@ -39,3 +39,7 @@ class Settings(ModuleType):
 def take(settings: int, field: int) -> int:
     """A field of packed settings."""
     return settings >> (field & (1 << WIDTH_SHIFT) - 1) & ((1 << (field >> WIDTH_SHIFT)) - 1)
+
+
+BOUNDS = Settings("BOUNDS", "size[8] instruction[40]")
+"""Of the bounds unit: bytes of an access, and the number of the instruction."""

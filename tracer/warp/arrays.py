@@ -12,7 +12,7 @@ from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, MACHINE, PROGRESS, REP
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.layout import align_up, signature_of
 from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch
-from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES, DeviceMemory
 from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.units.call import ROWS_BYTES
 from rayplay.tracer.units.plans import unit_addresses
@@ -29,6 +29,7 @@ class LaunchState:
     shared    uint8[bytes]: the running CTA's shared memory.
     selected  uint8[pixels and more]: the pixels that filter_shader lets pass; empty for a compute launch.
     progress  int64[len(PROGRESS)]; turns: int64[warps of a CTA, len(WARP)]: how far the launch and each warp are.
+    outside   int64[instructions]: accesses of lanes outside allocations.
     tids      uint32[warps of a CTA, 3, 32]: %tid of every lane; starts at a multiple of 64 bytes.
     """
 
@@ -41,6 +42,7 @@ class LaunchState:
     progress: np.ndarray
     turns: np.ndarray
     tids: np.ndarray
+    outside: np.ndarray
     kept: tuple[Any, ...]
 
     @property
@@ -92,6 +94,7 @@ def make_state(
         words=np.array([layout.bytes // 8 for layout in layouts], np.int64),
         zero=np.array([(layout.zero[0] // 8, layout.zero[1] // 8) for layout in layouts], np.int64),
         local_bytes=np.array([layout.local_bytes for layout in layouts], np.int64),
+        turns=np.array([(layout.stack_offset, layout.parted) for layout in layouts], np.int64),
         signatures=np.array([signature_of(function).identity for function in called], np.int64),
         stacks=_aligned((shape.warps, stack_words), np.int64),
         items=ITEM.zeros(shape.warps, items),
@@ -115,11 +118,14 @@ def make_state(
     machine[MACHINE.report] = warps.report.ctypes.data
     units = unit_addresses({i.opcode for f in linked.functions for i in f.function.body})
     unit_rows = _aligned((ROWS_BYTES,), np.uint8)
+    instructions = sum(len(f.function.body) for f in linked.functions)
+    bounds, outside = np.zeros((instructions, 2), np.int64), np.zeros(instructions, np.int64)
+    machine[MACHINE.bounds], machine[MACHINE.outside] = bounds.ctypes.data, outside.ctypes.data
     machine[MACHINE.units], machine[MACHINE.unit_rows] = units.ctypes.data, unit_rows.ctypes.data
     selected = arrays.get("selected", np.zeros(0, np.uint8))
     return LaunchState(
         linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp), WARP.zeros(shape.warps),
-        _thread_indices(shape), (arrays, vertices, units, unit_rows),
+        _thread_indices(shape), outside, (arrays, vertices, units, unit_rows, bounds),
     )  # fmt: skip
 
 
@@ -179,14 +185,14 @@ def _fill_machine(
     shared_bytes = linked.shared_bytes + shape.dynamic_shared_bytes
     local_bytes = align_up(shape.local_bytes, 16)
     threads = shape.ctas * (shape.warps * LANES if isinstance(launch, ImageLaunch) else shape.threads)
-    shared_base = memory.allocate(shared_bytes)
+    shared_base = memory.allocate(shared_bytes, name="shared memory of the CTA", gap=0)
     values = {
-        "param_base": memory.allocate(shape.parameters),
+        "param_base": memory.allocate(shape.parameters, name="the parameters", gap=0),
         "param_bytes": len(shape.parameters),
         "shared_base": shared_base,
         "shared_bytes": shared_bytes,
         "dynamic_shared_bytes": shape.dynamic_shared_bytes,
-        "local_base": memory.allocate((threads + LANES) * local_bytes),
+        "local_base": memory.lend((threads + LANES) * local_bytes, "local memory of the threads"),
         "local_bytes": local_bytes,
         "local_total_bytes": threads * local_bytes,
         "warps_per_cta": shape.warps,
@@ -202,7 +208,8 @@ def _fill_machine(
         arrays, vertices = _image_arrays(launch)
         values.update(width=launch.width, height=launch.height)
         values.update({name: array.ctypes.data for name, array in arrays.items()})
-    values.update(host_offset=memory.host_address, arena_first=FIRST_ADDRESS, arena_bytes=memory.used_bytes)
+    values.update(host_offset=memory.host_address - GUARD_BYTES, arena_first=FIRST_ADDRESS - GUARD_BYTES)
+    values.update(memory.machine_words(), memcheck=memory.memcheck)
     for name, value in values.items():
         machine[MACHINE[name]] = value
     return memory.view(shared_base, np.uint8, shared_bytes), arrays, vertices

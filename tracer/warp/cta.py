@@ -11,6 +11,8 @@ from rayplay.tracer.warp.trace_call import advance
 
 LONG_VISITS = 1 << 20  # without a stop, after which a warp hands over to the next one
 ENDLESS_VISITS = 1 << 33
+WAIT_VISITS = 1 << 12  # without a stop, after which a warp whose lanes wait in a loop hands over to the next one
+WAIT_ROUNDS = 16  # idle rounds that such a hand-over counts for
 MOST_IDLE_ROUNDS = 1 << 14  # in which no warp ended or came to a barrier, only waited for others
 
 
@@ -78,9 +80,14 @@ def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> i
         warp[WARP.barrier] = w.machine[MACHINE.suspend_barrier]
         warp[WARP.count] = w.machine[MACHINE.suspend_count]
         warp[WARP.instruction] = w.machine[MACHINE.suspend_instruction]
+    elif code == STOP.turn:  # lanes wait, and no others of their warp can run
+        if warp[WARP.visits] - warp[WARP.last_stop] < WAIT_VISITS:
+            return STOP.none
     elif code != STOP.yields:
         return code
-    if code != STOP.yields:
+    if code == STOP.turn:
+        progress[PROGRESS.idle_rounds] += WAIT_ROUNDS
+    elif code != STOP.yields:
         progress[PROGRESS.idle_rounds] = 0
     warp[WARP.last_stop] = warp[WARP.visits]
     progress[PROGRESS.next_warp] += 1

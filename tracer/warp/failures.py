@@ -19,6 +19,16 @@ def place_of(state: LaunchState) -> str:
     return f"{state.shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
 
 
+def note_outside(state: LaunchState) -> None:
+    """Add the launch's accesses outside allocations to the count of its memory, by the place of the instruction."""
+    noted = state.memory.outside
+    for instruction in np.flatnonzero(state.outside):
+        state.warps.machine[MACHINE.suspend_instruction] = instruction
+        place = place_of(state)
+        noted[place] = noted.get(place, 0) + int(state.outside[instruction])
+    state.outside[:] = 0
+
+
 def _deadlock(state: LaunchState) -> UserError:
     """The error for warps that wait for each other."""
     machine, warps = state.warps.machine, state.turns
@@ -78,11 +88,17 @@ def _illegal(state: LaunchState, address: int) -> str:
     said = f"accesses {address:#x}, which is not allocated or not aligned"
     if size and address % size:
         return f"{said}: it must be a multiple of {size}"
-    if space == "shared":
+    is_source = instruction.opcode == "cp" and address >= int(machine[MACHINE.arena_first])
+    if space == "shared" and not is_source:
         limit = int(machine[MACHINE.shared_bytes])
-        return f"{said}: the CTA has {limit} bytes of shared memory"
-    first, limit = (int(machine[MACHINE[name]]) for name in ("arena_first", "arena_bytes"))
-    return f"{said}: device memory is {first:#x} to {first + limit - 1:#x}"
+        past = f"{size or 'its'} bytes there end {address + size - limit:,} bytes past them"
+        return f"{said}: the CTA has {limit} bytes of shared memory, {past}"
+    if space == "local":
+        length = int(machine[MACHINE.local_bytes])
+        thread = int(machine[MACHINE.first_thread]) + int(machine[MACHINE.error_lane])
+        first = int(machine[MACHINE.local_base]) + thread * length
+        return f"{said}: local memory of the thread is {length:,} bytes at {first:#x}"
+    return f"{said}: {size or 'its'} bytes there {state.memory.standing(address, size)}"
 
 
 def _traversal_error(number: int) -> str:

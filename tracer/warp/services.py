@@ -140,7 +140,7 @@ def _assert(call: ServiceCall, lane: int) -> int:
 
 def _malloc(call: ServiceCall, lane: int) -> int:
     """malloc(size): memory that no other lane has."""
-    return call.memory.allocate(max(call.number(0, lane), 1), HEAP_ALIGN)
+    return call.memory.allocate(max(call.number(0, lane), 1), HEAP_ALIGN, "memory from malloc", HEAP_ALIGN)
 
 
 def _free(call: ServiceCall, lane: int) -> int:
@@ -163,7 +163,8 @@ def serve(state: LaunchState, function: Function, arguments: list[np.ndarray], p
     lanes = [lane for lane in range(LANES) if mask >> lane & 1]
     call = ServiceCall(state.memory, lanes, arguments, place)
     results = run_service(function.name, call, [v.bytes for v in function.returns])
-    machine[MACHINE.arena_bytes] = state.memory.used_bytes
+    for name, word in state.memory.machine_words().items():
+        machine[MACHINE[name]] = word
     return results
 
 

@@ -14,6 +14,7 @@ from rayplay.tracer.abi.trace_frame import FRAME, ROW_BYTES, STATUS
 from rayplay.tracer.abi.words import ACTIVATION, BARRIER_STATE, ITEM, KIND, MACHINE, STOP, VIEW
 from rayplay.tracer.native.calls import borrowed
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
+from rayplay.tracer.warp.turns import ENTRY_WORDS, take_turn
 
 
 class Warps(NamedTuple):
@@ -25,6 +26,7 @@ class Warps(NamedTuple):
     words: np.ndarray  # int64[functions], length of an activation
     zero: np.ndarray  # int64[functions, 2], words of an activation that start as 0
     local_bytes: np.ndarray  # int64[functions]
+    turns: np.ndarray  # int64[functions, 2], first byte of the reconvergence stack and its ``parted`` entries
     signatures: np.ndarray  # int64[functions and external functions]
     # per warp of a CTA
     stacks: np.ndarray  # int64[warps, words], activations; starts at a multiple of 64 bytes
@@ -60,6 +62,7 @@ def borrow(w: Warps) -> Warps:
         borrowed(w.words),
         borrowed(w.zero),
         borrowed(w.local_bytes),
+        borrowed(w.turns),
         borrowed(w.signatures),
         borrowed(w.stacks),
         borrowed(w.items),
@@ -102,6 +105,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     stack[start + ACTIVATION.mask], stack[start + ACTIVATION.live] = mask, mask
     stack[start + ACTIVATION.depth], stack[start + ACTIVATION.exited] = 0, 0
     stack[start + ACTIVATION.local_offset] = local
+    stack[start + ACTIVATION.turn], stack[start + ACTIVATION.parted] = 0, 0
     for word in range(start + w.zero[function, 0], start + w.zero[function, 1]):
         stack[word] = 0
     item = w.items[warp, depth]
@@ -174,6 +178,8 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
     if reason in (STOP.barrier, STOP.arrive):
         return _arrive(w, reason)
+    if reason in (STOP.turn, STOP.join):
+        return STOP.none if _turn(w, warp, w.items[warp, index - 1], reason) or reason == STOP.join else reason
     if reason != STOP.trace and reason != STOP.report:
         return reason
     frame = frame_depth(w, warp)
@@ -195,6 +201,15 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
                 w.frames[frame, FRAME.committed_instance, lane] = 0xFFFFFFFF
                 w.frames[frame, FRAME.verdict, lane] = 0
     return STOP.none
+
+
+@compiled
+def _turn(w: Warps, warp: int, item: np.ndarray, reason: int) -> bool:
+    """Whether other lanes of the activation run instead (``tracer.warp.turns``)."""
+    start, function = item[ITEM.start], item[ITEM.function]
+    first, limit = w.turns[function]
+    entries = w.stacks[warp, start + first // 8 : start + w.words[function]].view(np.int32)
+    return take_turn(w.stacks[warp, start:], entries.reshape(-1, ENTRY_WORDS), limit, reason)
 
 
 @compiled

@@ -69,7 +69,7 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
     last, ctas = np.full(2, -1, np.int64), 0
     for piece in pieces:
         check_pcs(piece.pc, str(path), MOST_PCS)
-        opcodes = describe(reader.opcode_names(), policy, reader.place_of, opcodes)
+        opcodes = describe(reader.opcode_names(), policy, reader.place_of, opcodes, reader.header.binary)
         number = program.numbers(piece, opcodes.keeps_width)
         flow = with_room(flow, program.count)
         collect(flow, piece.first_warp, piece.warp, number, last)
@@ -83,7 +83,7 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
     for piece in pieces:
         number = program.numbers(piece, opcodes.keeps_width)
         _write_piece(writer, piece, number, placed, counts, reader, skips)
-    instructions = instruction_rows(program, placed, opcodes, counts.kernels, skips)
+    instructions = instruction_rows(program, placed, opcodes, counts.kernels, skips, reader.header.binary)
     blocks = block_rows(placed, counts.kernels, reader.header.name)
     writer.put("instructions", instructions)
     writer.put("blocks", blocks)

@@ -88,11 +88,15 @@ def _registers(rows: Columns, row: int, name: str, is_sass: bool) -> list[str]:
 
 
 def binary_version(trace: Trace, kernel: int) -> int:
-    """The instruction set under which Accel-Sim knows all opcodes of a launch: 75 or 86."""
-    kernels, rows = trace.read("kernels", ["source"]), trace.read("instructions", ["kernel_id", "opcode"])
+    """The instruction set of an imported launch, where it has a mark; else 75 or 86, which knows all its opcodes."""
+    kernels, rows = trace.read("kernels", ["source"]), trace.read("instructions", ["kernel_id", "opcode", "text"])
     if str(kernels["source"][kernel]) != "sass":
         return ACCEL_SIM_MAPS[0]
-    opcodes = sorted({str(opcode) for opcode in rows["opcode"][rows["kernel_id"] == kernel]})
+    own = rows["kernel_id"] == kernel
+    earlier = min((sass_classes.marked(str(text)) for text in rows["text"][own]), default=ACCEL_SIM_MAPS[0])
+    if earlier < ACCEL_SIM_MAPS[0]:
+        return earlier
+    opcodes = sorted({str(opcode) for opcode in rows["opcode"][own]})
     for version in ACCEL_SIM_MAPS:
         try:
             for opcode in opcodes:

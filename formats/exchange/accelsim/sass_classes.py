@@ -22,6 +22,11 @@ def _by_member(members: Mapping[str, str]) -> dict[str, str]:
 
 CLASSES, SPACES = _by_member(TABLES["classes"]), _by_member(TABLES["spaces"])
 _UNIT_OF_CLASS, _UNIT_OF_OPCODE = _by_member(TABLES["unit_of_class"]), _by_member(TABLES["unit_of_opcode"])
+_UNIT_BEFORE = {number: _by_member(TABLES[f"unit_before_{number}"]) for number in (70, 75)}
+_CLASSES_BEFORE_70 = ("branch", "texture")  # of the integer unit
+FIRST_OF_LAST_TABLE = 75  # what Accel-Sim's opcode tables say of units is alike from here on
+FIRST_GENERIC = 50  # before it, LD and ST are global
+_MARK = re.compile(r"/\* sm_([0-9]{1,3}) \*/$")
 _FIRST = {opcode: int(first) for opcode, first in _by_member(TABLES["first_architecture"]).items()}
 _BYTES = {modifier: int(count) for modifier, count in _by_member(TABLES["bytes"]).items()}
 
@@ -47,12 +52,15 @@ def operation_class(opcode: str, architecture: int) -> str:
     return found
 
 
-def memory_space(opcode: str) -> str:
+def memory_space(opcode: str, architecture: int = FIRST_OF_LAST_TABLE) -> str:
     """Memory space (of ``formats.schema.trace.MEMORY_SPACES``) that an opcode reads or writes; ``none`` without one.
 
     ``LDGSTS`` copies from global to shared memory: its accesses are the load's.
     """
-    return SPACES.get(opcode.partition(".")[0], "none")
+    base = opcode.partition(".")[0]
+    if base in ("LD", "ST") and architecture < FIRST_GENERIC:
+        return "global"
+    return SPACES.get(base, "none")
 
 
 def access_bytes(opcode: str) -> int:
@@ -65,13 +73,29 @@ def access_bytes(opcode: str) -> int:
     return next((_BYTES[modifier] for modifier in modifiers if modifier in _BYTES), 4)
 
 
-def unit(opcode: str) -> str:
+def unit(opcode: str, architecture: int = FIRST_OF_LAST_TABLE) -> str:
     """The unit, one of ``formats.schema.trace.UNITS``, that executes an opcode of the table."""
     base = opcode.partition(".")[0]
+    kind = CLASSES[base]
+    for before, units in _UNIT_BEFORE.items():
+        if architecture < before and base in units:
+            return units[base]
+    if architecture < min(_UNIT_BEFORE) and kind in _CLASSES_BEFORE_70:
+        return "int"
     if base in _UNIT_OF_OPCODE:
         return _UNIT_OF_OPCODE[base]
-    kind = CLASSES[base]
     return "uniform" if base[0] == "U" and kind in TABLES["uniform_classes"] else _UNIT_OF_CLASS[kind]
+
+
+def mark(kind: str, architecture: int) -> str:
+    """Behind the text of an instruction that ends a thread: the instruction set, where units differ from later ones."""
+    return f" /* sm_{architecture} */" if kind == "exit" and architecture < FIRST_OF_LAST_TABLE else ""
+
+
+def marked(text: str) -> int:
+    """The instruction set that stands behind an instruction's text, or one with the last table's units."""
+    found = _MARK.search(text)
+    return int(found[1]) if found else FIRST_OF_LAST_TABLE
 
 
 def spared_groups(opcode: str, text: str) -> int:

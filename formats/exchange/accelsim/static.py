@@ -94,14 +94,17 @@ class Opcodes:
         return (self.is_recorded & np.array(unknown, bool)) | np.array(waits, bool)
 
 
-def describe(names: list[str], policy: Policy, place_of: Callable[[str], str], known: Opcodes) -> Opcodes:
+def describe(
+    names: list[str], policy: Policy, place_of: Callable[[str], str], known: Opcodes, architecture: int
+) -> Opcodes:
     """Classes and memory spaces of opcodes by number, of which the first are ``known``.
 
-    place_of  gives the place of an opcode, for messages.
+    place_of      gives the place of an opcode, for messages.
+    architecture  their instruction set, by the number of ``sm_75``.
     """
     new = names[len(known.names) :]
     classes = [policy.class_of(name, place_of) for name in new]
-    spaces = [sass_classes.memory_space(name) for name in new]
+    spaces = [sass_classes.memory_space(name, architecture) for name in new]
     for index, kind in enumerate(classes):
         if kind in MEMORY_CLASSES and spaces[index] == "none":
             spaces[index] = "global"
@@ -122,7 +125,7 @@ def place_instructions(flow: Flow, program: Program, opcodes: Opcodes, instructi
 
 
 def instruction_rows(
-    program: Program, placed: Placed, opcodes: Opcodes, kernel_id: int, skips: np.ndarray
+    program: Program, placed: Placed, opcodes: Opcodes, kernel_id: int, skips: np.ndarray, architecture: int
 ) -> dict[str, Any]:
     """Rows of ``instructions``. skips: bool by number, whether a predicate was seen to switch off lanes."""
     seen, order = program.rows(), placed.order
@@ -144,8 +147,10 @@ def instruction_rows(
         "line": np.zeros(len(order), np.uint32),
         "text": np.array(
             [
-                _text(skips[index], *row)
-                for index, *row in zip(order, names, written, read, seen.width[order].tolist(), strict=True)
+                _text(skips[index], *row) + sass_classes.mark(opcodes.classes[number], architecture)
+                for index, number, *row in zip(
+                    order, numbers, names, written, read, seen.width[order].tolist(), strict=True
+                )
             ],
             object,
         ),

@@ -1,6 +1,6 @@
 """Static tables of a trace to what the pipelined SM issues: class, latency, initiation and registers.
 
-A SASS instruction goes to the unit of its opcode, a PTX instruction to the unit of its operation class
+A SASS instruction goes to the unit that the table of its instruction set names, a PTX instruction to its class's unit
 (``docs/sources/accel-sim.md#opcode-classes``). EXIT and barriers pass the integer unit in one cycle.
 """
 
@@ -101,15 +101,30 @@ def copy_groups(instructions: dict[str, Any], kind: np.ndarray) -> tuple[np.ndar
 def units(instructions: dict[str, Any], kind: np.ndarray, from_sass: np.ndarray) -> np.ndarray:
     """Class of each instruction, a place in ``CLASSES``."""
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
+    architecture = instruction_sets(instructions)[instructions["kernel_id"]]
+    quick = is_quick(classes, opcodes)
     found = np.full(len(classes), pipe.INT, np.int64)
-    for row, (name, opcode) in enumerate(zip(classes, opcodes, strict=True)):
-        if name in QUICK:
-            continue
+    for row in np.flatnonzero(~quick):
+        name, opcode = classes[row], opcodes[row]
         known = from_sass[row] and opcode.partition(".")[0] in sass_classes.CLASSES
-        unit = sass_classes.unit(opcode) if known else UNIT_OF_CLASS.get(name, "int")
+        unit = sass_classes.unit(opcode, architecture[row]) if known else UNIT_OF_CLASS.get(name, "int")
         found[row] = pipe.INT if unit == "lsu" else pipe.CLASSES.index(unit)
-    found[(kind != op.PLAIN) & ~np.isin(classes, QUICK)] = pipe.MEMORY
+    found[(kind != op.PLAIN) & ~quick] = pipe.MEMORY
     return np.where(np.isin(classes, "texture") & (kind == op.PLAIN) & ~from_sass, pipe.TEXTURE, found)
+
+
+def is_quick(classes: np.ndarray, opcodes: np.ndarray) -> np.ndarray:
+    """Instructions that pass the integer unit in one cycle: ends of threads and barriers, but not KILL."""
+    return np.isin(classes, QUICK) & ~np.char.startswith(opcodes, "KILL")
+
+
+def instruction_sets(instructions: dict[str, Any]) -> np.ndarray:
+    """Instruction set of each kernel, as imported SASS is marked with it."""
+    kernels = instructions["kernel_id"].astype(np.int64)
+    found = np.full(int(kernels.max(initial=-1)) + 1, sass_classes.FIRST_OF_LAST_TABLE, np.int64)
+    for row in np.flatnonzero(instructions["operation_class"].astype(str) == "exit"):
+        found[kernels[row]] = min(found[kernels[row]], sass_classes.marked(str(instructions["text"][row])))
+    return found
 
 
 def timing(instructions: dict[str, Any], unit: np.ndarray, spec: pipe.Spec) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +132,7 @@ def timing(instructions: dict[str, Any], unit: np.ndarray, spec: pipe.Spec) -> t
     times = [(1, 1) if name in ("lsu", "rt") else spec.timing(name) for name in pipe.CLASSES]
     latency, initiation = (np.array([pair[part] for pair in times], np.int64)[unit] for part in (0, 1))
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
-    quick = np.isin(classes, QUICK)
+    quick = is_quick(classes, opcodes)
     latency[quick], initiation[quick] = 1, 1
     base = np.array([opcode.partition(".")[0] for opcode in opcodes])
     half = (unit == pipe.SP) & (np.isin(base, HALF_RATE) | (np.char.islower(opcodes) & (classes == "fp16")))

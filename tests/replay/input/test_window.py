@@ -8,6 +8,7 @@ import pytest
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.errors import FormatError
+from rayplay.replay.gpu.description import load
 from rayplay.replay.input import window
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.program import load_program, read_characterisation
@@ -23,7 +24,7 @@ def made(trace: Trace) -> Window:
     tables = {"instructions": instructions, "blocks": trace.read("blocks")}
     program = load_program(tables, read_characterisation(trace, None), "test")
     warps = np.ones(len(kernels["kernel_id"]), np.int64)
-    static = static_of(instructions, kernels, warps, warps * 0, False)
+    static = static_of(instructions, kernels, warps, warps * 0, load("accelsim-rtx2060").lsu)
     return Window(trace, program, static, False, TABLES.index("baseline"))
 
 

@@ -77,6 +77,14 @@ def test_a_kernel_without_work_takes_its_launch_latency(tmp_path: Path) -> None:
         assert result.kernels["end_cycle"].tolist() == [10, 10 + 10 + 1 + 2 * STALL + 1, 10 + 10 + 1 + 2 * STALL + 11]
 
 
+def test_each_cta_of_the_grid_adds_to_the_launch_latency(trace: Path) -> None:
+    before = simulate(trace, load("mobile", GPU)).kernels
+    after = simulate(trace, load("mobile", [*GPU, "sm.cta_launch_cycles=100"])).kernels
+    added = 100 * np.array([len(kernel.visits) for kernel in KERNELS])
+    cycles = [found["end_cycle"] - found["start_cycle"] for found in (before, after)]
+    assert (cycles[1] - cycles[0]).tolist() == added.tolist()
+
+
 @pytest.mark.parametrize("concurrent", [1, 4])
 def test_kernels_and_streams_sum_to_the_total(trace: Path, concurrent: int) -> None:
     opened = open_trace(trace)

@@ -62,14 +62,17 @@ ROWS, CTAS_HELD, CTA_WARPS = 300, 6, 3
 GLOBAL, SHARED, GENERIC, LOCAL = range(4)
 
 
-def static_rules(space: int, atomic: bool, wide: bool, block_bytes: int = 0, thread_bytes: int = 0) -> Static:
+def static_rules(
+    space: int, atomic: bool, wide: bool, block_bytes: int = 0, thread_bytes: int = 0, banks: int = 32,
+    broadcast: bool = False,
+) -> Static:  # fmt: skip
     """Instructions of every size in one space; generic addresses are shared memory."""
     every = np.ones(len(SIZES), np.int64)
     window = np.stack([every * 4096, every << 30], axis=1)
     sectors = every * CTAS_HELD * CTA_WARPS * 4
     return Static(
         SIZES, every == atomic, every * space, window, window, every * thread_bytes, sectors * (block_bytes == 0),
-        every * CTA_WARPS, block_bytes, wide,
+        every * CTA_WARPS, block_bytes, wide, banks, broadcast,
     )  # fmt: skip
 
 
@@ -112,6 +115,16 @@ def test_atomics_are_the_twins(slow: ModuleType) -> None:
 def test_shared_conflicts_are_the_twins(slow: ModuleType, space: int, wide: bool) -> None:
     for lanes, size, conflict, accesses in coalesced(static_rules(space, False, wide), 3):
         assert (conflict, accesses) == (slow.bank_cycles(list(lanes.values()), size if wide else 1), [])
+
+
+@pytest.mark.parametrize("banks", [1, 16, 24, 32, 64])
+@pytest.mark.parametrize("broadcast", [False, True])
+def test_conflicts_of_other_banks_and_of_one_broadcast_are_the_twins(
+    slow: ModuleType, banks: int, broadcast: bool
+) -> None:
+    for lanes, _, conflict, _ in coalesced(static_rules(SHARED, False, False, banks=banks, broadcast=broadcast), 5):
+        words = list(lanes.values())
+        assert conflict == (slow.broadcast_cycles(words, banks) if broadcast else slow.bank_cycles(words, 1, banks))
 
 
 def test_local_accesses_are_the_twins(slow: ModuleType) -> None:

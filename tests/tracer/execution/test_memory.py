@@ -1,11 +1,14 @@
 """Loads and stores: spellings, 32-bit programs of old PTX, 128 bits, symbols in initialisers, refusals."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.api import Device, run_kernel
-from tests.tracer.harness.execution import execute
+from rayplay.tracer.memory.arena import DeviceMemory
+from tests.tracer.harness.execution import HEADER, execute
 
 BACKENDS = pytest.mark.parametrize("backend", ["machine", "interpreter"])
 OLD = """
@@ -226,3 +229,39 @@ def test_a_32_bit_program_must_reach_all_memory() -> None:
     device.memory.allocate(1 << 32)
     with pytest.raises(UserError, match="addresses have 32 bits, device memory is in use up to 0x1"):
         device.launch("_Z6kernelPi", [0x1000_0000, 0])
+
+
+# adds 1 to a place of a local array not yet written, and stores it
+LOCAL_SUM = """
+.visible .entry k(.param .u64 out) {
+    .local .align 8 .b8 room[1024]; .reg .b64 %d<9>; .reg .b32 %r<9>;
+    mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 4; ld.param.u64 %d2, [out]; add.u64 %d3, %d2, %d1;
+    ld.local.u32 %r2, [room+512]; add.u32 %r2, %r2, 1; st.local.u32 [room+512], %r2;
+    st.global.u32 [%d3], %r2; ret;
+}
+"""
+
+
+@BACKENDS
+def test_local_memory_is_given_back(backend: str) -> None:
+    """A launch leaves as much memory as it found, and finds its local memory empty."""
+    device = Device(HEADER + LOCAL_SUM)
+    data = device.buffer(np.zeros(64, np.uint32))
+    sizes = []
+    for _ in range(3):
+        device.launch("k", [data], block=64, backend=backend)
+        sizes.append(device.memory.used_bytes)
+        assert np.array_equal(data.array, np.ones(64))
+    assert len({b - a for a, b in pairwise(sizes)}) == 1
+    assert sizes[2] - sizes[1] < 64 * 1024
+
+
+def test_what_is_lent_between_allocations_is_lent_again() -> None:
+    memory = DeviceMemory()
+    first = memory.lend(100_000, "local memory")
+    memory.view(first, np.uint8, 100_000)[:] = 7
+    memory.allocate(64)
+    memory.give_back(first)
+    assert memory.lend(90_000, "local memory") == first
+    assert not memory.view(first, np.uint8, 90_000).any()
+    assert memory.allocations == sorted(memory.allocations)

@@ -10,7 +10,7 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.launchfile.buffers import check_expectations, place_buffers
 from rayplay.tracer.launchfile.file import GENERATORS, read_launch_file
-from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES, DeviceMemory
 
 GOOD = """
 program = "double.ptx"
@@ -190,7 +190,7 @@ def test_buffers_lie_in_device_memory_in_the_order_of_the_file(tmp_path: Path) -
     memory = DeviceMemory()
     place_buffers(read_launch_file(path), path, memory)
     assert memory.view(FIRST_ADDRESS, np.uint32, 100).tolist() == list(range(100))
-    assert memory.used_bytes == 512 + 4
+    assert memory.used_bytes == 512 + GUARD_BYTES + 4
 
 
 def test_buffer_from_npy_file(tmp_path: Path) -> None:

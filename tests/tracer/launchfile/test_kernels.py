@@ -11,7 +11,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.laws.check import validate
 from rayplay.tracer import kernels
 from rayplay.tracer.launch import Summary, run_launch_file
-from rayplay.tracer.memory.arena import FIRST_ADDRESS
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES
 
 FOLDER = Path(kernels.__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -122,10 +122,10 @@ def test_summary_counts_what_the_trace_holds(traces: Callable[[str, str], Summar
 
 
 def test_addresses_of_vector_add(traces: Callable[[str, str], Summary]) -> None:
-    """Thread i of the 20,000 reads two words and writes one; buffers follow each other, aligned to 256 bytes."""
+    """Thread i of the 20,000 reads two words and writes one; aligned buffers follow each other, a guard apart."""
     trace = open_trace(traces("vector_add", "machine").out)
     accesses = trace.read("accesses")
-    bytes_per_buffer = -(-80000 // 256) * 256
+    bytes_per_buffer = -(-80000 // 256) * 256 + GUARD_BYTES
     assert trace.rows("warps") == 79 * 8
     assert len(accesses["warp_id"]) == 3 * 625
     assert (accesses["lane_mask"] == 0xFFFFFFFF).all()

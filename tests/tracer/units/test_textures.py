@@ -96,6 +96,21 @@ def test_a_float_texture_is_that_of_the_programming_guide(geometry: str, filter_
             assert np.array_equal(found[thread], wanted), (modes, thread, point)
 
 
+def test_products_of_weights_are_rounded_as_a_gpu_rounds_them() -> None:
+    """Three answers of a GPU, and a texture of ones, which stays 1 whatever the weights."""
+    array = np.arange(1, 32, 4, dtype=np.float32).reshape(1, 4, 2, 1)
+    text = kernel("ld.param.u64 %rd3, [texture]; tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%rd3, {%f1, %f2}];")
+    points = np.zeros((3, 4), np.float32)
+    points[:, :2] = (-0.1, -0.1), (0.9, -0.1), (1.3, 0.3)
+    image = {"shape": (4, 2), "channels": 1, "geometry": "2d"}
+    settings = {"filter": "linear", "normalized": False, "address": ("border",) * 3}
+    found = sampled(text, textured(array, image, **settings), points)[:, 0]
+    assert [f"{value:.6g}" for value in found] == ["0.160156", "1.03906", "3.36328"]
+    ones = np.ones((1, 4, 2, 1), np.float32)
+    inside = np.random.default_rng(7).uniform(0.5, 1.5, (96, 4)).astype(np.float32)
+    assert (sampled(text, textured(ones, image, **settings), inside)[:, 0] == 1).all()
+
+
 @pytest.mark.parametrize("element", ["uint8", "int8", "uint16", "int16"])
 @pytest.mark.parametrize("filter_mode", ["nearest", "linear"])
 def test_small_integers_are_read_as_fractions(element: str, filter_mode: str) -> None:

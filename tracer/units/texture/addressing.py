@@ -64,6 +64,21 @@ def first_texel(bits: int, integer: bool, length: int, mode: int, normalized: bo
 
 
 @compiled
+def weight_of(tap: int, x: int, y: int, z: int) -> int:
+    """Weight of a texel in 1/256; ``x``, ``y`` and ``z`` are the weights of the second texel along each axis.
+
+    The hardware rounds the products of weights to eight bits. The product of two second weights is rounded to nearest,
+    upwards half-way, and the other three are what it leaves, so that the weights make up 1. Along z each of the four
+    is divided the same way. Measured on a GPU: 41/256 for two weights of 102/256.
+    """
+    both = x * y + 128 >> 8
+    rest = WEIGHT_ONE - x - y + both
+    flat = both if tap & 3 == 3 else x - both if tap & 3 == 1 else y - both if tap & 3 == 2 else rest
+    far = flat * z + 128 >> 8
+    return far if tap & 4 else flat - far
+
+
+@compiled
 def inside(index: int, length: int, mode: int) -> int:
     """The texel that stands for ``index``; -1 for the border."""
     if mode == WRAP:

@@ -1,6 +1,6 @@
 """The texture unit: sampling, gathering and queries.
 
-Texels are blended in float64 with weights of eight bits per axis, texels of weight 0 not at all, and the result is
+Texels are blended in float64 with weights in 1/256 that make up 1, texels of weight 0 not at all, and the result is
 rounded once. A float result of an integer texture read as such, and an integer result of a float texture, are bits.
 An access is recorded with the address of the texel nearest to the origin of the lane's footprint, brought into the
 image. Layers and faces are clamped to the image's.
@@ -98,20 +98,16 @@ def value_at(machine: int, record: int, sampler: int, x: int, y: int, z: int, nu
 def blend(machine: int, record: int, sampler: int, footprint: np.ndarray, number: int) -> float:
     """A channel of the footprint: the sum of its texels by weight, x first."""
     total = 0.0
-    scale = addressing.WEIGHT_ONE * addressing.WEIGHT_ONE * addressing.WEIGHT_ONE
     taps = 8 if footprint[8] else 4 if footprint[5] else 2
     for tap in range(taps):
-        weight = 1
-        for axis in range(3):
-            second = footprint[3 * axis + 2]
-            weight *= second if tap >> axis & 1 else addressing.WEIGHT_ONE - second
+        weight = addressing.weight_of(tap, footprint[2], footprint[5], footprint[8])
         if weight:
             x, y, z = footprint[tap & 1], footprint[3 + (tap >> 1 & 1)], footprint[6 + (tap >> 2)]
             value = value_at(machine, record, sampler, x, y, z, number)
-            if weight == scale:
+            if weight == addressing.WEIGHT_ONE:
                 return value
             total += weight * value
-    return total / scale
+    return total / addressing.WEIGHT_ONE
 
 
 @compiled

@@ -64,3 +64,20 @@ def test_classes_spaces_and_widths(opcode, kind, space, size) -> None:
 def test_what_no_architecture_or_not_this_one_has(opcode, architecture, message) -> None:
     with pytest.raises(FormatError, match=message):
         operation_class(opcode, architecture)
+
+
+@pytest.mark.parametrize(("opcode", "where"), [
+    ("IMMA.8816.S8.S8", {61: "int", 70: "int", 75: "tensor"}), ("KILL", {61: "int", 70: "branch", 86: "tensor"}),
+    ("BRA", {35: "int", 61: "int", 70: "branch"}), ("TEX.SCR.LL", {61: "int", 70: "texture"}),
+    ("SUATOM.ADD", {75: "int"}), ("SURED", {86: "int"}),
+])  # fmt: skip
+def test_units_of_earlier_instruction_sets(opcode, where) -> None:
+    assert {number: unit(opcode, number) for number in where} == where
+
+
+@pytest.mark.parametrize("architecture", [35, 61, 70, 75, 86])
+def test_the_end_of_a_thread_carries_its_instruction_set(architecture: int) -> None:
+    text = f"EXIT{sass_classes.mark('exit', architecture)}"
+    assert sass_classes.marked(text) == min(architecture, 75)
+    assert sass_classes.marked("BRA") == 75
+    assert (memory_space("LD.E", architecture), memory_space("LDG.E", architecture))[architecture > 50] == "global"

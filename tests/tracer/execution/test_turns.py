@@ -1,0 +1,108 @@
+"""Lanes of a warp that wait for each other: locks, flags and barriers behind them, the same in both backends."""
+
+import numpy as np
+import pytest
+
+from rayplay import ptx
+from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.flow.spin import with_turns
+from tests.tracer.harness.execution import HEADER, both, execute
+
+HEAD = """
+.visible .entry k(.param .u64 lock, .param .u64 count, .param .u64 out) {
+    .reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<9>;
+    ld.param.u64 %d1, [lock]; ld.param.u64 %d2, [count]; ld.param.u64 %d3, [out];
+    mov.u32 %r1, %tid.x;
+"""
+TAIL = """
+    mul.wide.u32 %d4, %r1, 4; add.u64 %d5, %d3, %d4;
+    st.global.u32 [%d5], %r3;
+    ret;
+}
+"""
+LOCK = """
+SPIN:
+    atom.global.cas.b32 %r2, [%d1], 0, 1;
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra SPIN;
+    ld.volatile.global.u32 %r3, [%d2];
+    add.u32 %r4, %r3, 1;
+    st.volatile.global.u32 [%d2], %r4;
+    atom.global.exch.b32 %r5, [%d1], 0;
+"""
+TEST_FIRST = LOCK.replace("SPIN:", "SPIN: ld.volatile.global.u32 %r6, [%d1]; setp.ne.u32 %p2, %r6, 0; @%p2 bra SPIN;")
+TWICE = "mov.u32 %r7, 0; AGAIN:" + LOCK + "add.u32 %r7, %r7, 1; setp.lt.u32 %p3, %r7, 2; @%p3 bra AGAIN;"
+RELOAD = "ld.volatile.global.u32 %r3, [%d2];"
+FLAG = """
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra JOIN;
+WAIT:
+    ld.volatile.global.u32 %r2, [%d1];
+    setp.eq.u32 %p2, %r2, 0;
+    @%p2 bra WAIT;
+    st.global.u32 [%d2], 7;
+JOIN:
+    setp.lt.u32 %p3, %r1, 32;
+    @%p3 bra SYNC;
+    st.volatile.global.u32 [%d1], 1;
+SYNC:
+    bar.sync 0;
+    ld.global.u32 %r3, [%d2];
+"""
+
+
+def word() -> np.ndarray:
+    return np.zeros(1, np.uint32)
+
+
+@pytest.mark.parametrize("text", [LOCK, TEST_FIRST], ids=["cas", "test-and-cas"])
+@pytest.mark.parametrize("threads", [32, 70])
+def test_every_lane_gets_the_lock(text: str, threads: int) -> None:
+    run = both(HEAD + text + TAIL, [word(), word(), np.zeros(threads, np.uint32)], block=(threads, 1, 1))
+    assert (run.buffers[0][0], run.buffers[1][0]) == (0, threads)
+    assert np.array_equal(np.sort(run.buffers[2]), np.arange(threads))
+
+
+def test_lanes_that_take_the_lock_again_are_all_served() -> None:
+    run = both(HEAD + TWICE + TAIL, [word(), word(), np.zeros(32, np.uint32)])
+    assert run.buffers[1][0] == 64
+
+
+@pytest.mark.parametrize("joined", ["bar.sync 0;" + RELOAD, RELOAD + "shfl.sync.idx.b32 %r3, %r3, 31, 31, -1;"])
+def test_lanes_wait_for_each_other_where_they_act_together(joined: str) -> None:
+    """Lanes that had the lock first come to a barrier or shuffle first, and act together with all others."""
+    if joined.startswith("bar"):
+        run = both(HEAD + LOCK + joined + TAIL, [word(), word(), np.zeros(96, np.uint32)], block=(96, 1, 1))
+        assert np.array_equal(run.buffers[2], np.full(96, 96))
+    else:
+        run = both(HEAD + LOCK + "bar.warp.sync -1;" + joined + TAIL, [word(), word(), np.zeros(32, np.uint32)])
+        assert np.array_equal(run.buffers[2], np.full(32, 32))
+
+
+def test_a_lane_that_waits_for_another_warp_keeps_its_warp_from_the_barrier() -> None:
+    run = both(HEAD + FLAG + TAIL, [word(), word(), np.zeros(64, np.uint32)], block=(64, 1, 1))
+    assert np.array_equal(run.buffers[2], np.full(64, 7))
+
+
+def test_a_lock_that_nobody_gives_back_ends_with_an_error() -> None:
+    with pytest.raises(UserError, match="waits for another one without an end"):
+        execute(HEAD + LOCK + TAIL, [np.ones(1, np.uint32), word(), np.zeros(32, np.uint32)])
+
+
+@pytest.mark.parametrize(
+    ("body", "loops"),
+    [
+        (LOCK, 1),
+        ("L: ld.volatile.u32 %r2, [%d1]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L;", 1),
+        ("L: ld.global.u32 %r2, [%d1]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L;", 1),
+        ("mov.b32 %r2, 0; L: red.add.u32 [%d1], 1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; @%p1 bra L;", 0),
+        ("mov.u32 %r2, 0; L: ld.u32 %r4, [%d1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r4; @%p1 bra L;", 0),
+        ("L: ld.global.u64 %d1, [%d1]; setp.ne.u64 %p1, %d1, 0; @%p1 bra L;", 0),
+    ],
+    ids=["lock", "flag", "plain flag", "count", "count in memory", "list"],
+)  # fmt: skip
+def test_loops_in_which_lanes_may_wait(body: str, loops: int) -> None:
+    """Loops that make progress by themselves keep their lanes together, and nothing before sm_70 takes turns."""
+    for target, found in (("sm_75", loops), ("sm_60", 0)):
+        module = ptx.parse(HEADER.replace("sm_75", target) + HEAD + body + TAIL, "test.ptx")
+        assert len(with_turns(module, module.functions["k"])[1].heads) == found
