@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR, inlined
+from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows, pitch, rewind, ring_size, wrap
 from rayplay.replay.unit.schema import value
 from rayplay.replay.unit.streams import Shares, make_shares
@@ -114,6 +114,15 @@ def home_of(state: Port, sm: int) -> int:
     return sm if state.cluster == 1 else sm - sm % state.cluster
 
 
+@compiled
+def has_place(state: Port, sm: int) -> bool:
+    """In lockstep: whether the buffer that an SM sends into has room."""
+    port, home = state.port, home_of(state, sm)
+    if state.perfect:
+        return bool(port[home, EJECT_TAIL] - port[home, EJECT_HEAD] < state.eject_packets)
+    return bool(port[home, REQUEST_TAIL] - port[home, REQUEST_HEAD] < state.in_packets)
+
+
 @inlined
 def may_send(state: Port, sm: int, now: int) -> bool:
     """Whether one more request finds a place in the input buffer and in the network."""
@@ -121,10 +130,7 @@ def may_send(state: Port, sm: int, now: int) -> bool:
     if port[sm, IN_FLIGHT] >= state.packets_in_flight:
         return False
     if state.lockstep:
-        home = home_of(state, sm)
-        if state.perfect:
-            return port[home, EJECT_TAIL] - port[home, EJECT_HEAD] < state.eject_packets
-        return port[home, REQUEST_TAIL] - port[home, REQUEST_HEAD] < state.in_packets
+        return has_place(state, sm)
     if places_in_use(state, sm) < state.in_packets:
         return True
     while port[sm, LEFT_HEAD] < port[sm, LEFT_TAIL]:
@@ -160,25 +166,42 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
     belongs to it (``shares.count_for``).
     """
     port, request = state.port, state.request
-    home = home_of(state, sm)
     port[sm, IN_FLIGHT] += 1
     state.stats[sm, SENT] += 1
-    if state.perfect:
-        eject(state, home, tag << SM_BITS | sm)
+    if state.lockstep:
+        send_at_once(state, sm, now, sector, kind, byte_mask, tag)
         return
-    base, ring = home * state.request_ring, state.request_ring
-    place = port[home, REQUEST_TAIL]
-    while place > port[home, REQUEST_HEAD] and request[base + wrap(place - 1, ring), 0] > now:
+    base, ring = sm * state.request_ring, state.request_ring
+    place = port[sm, REQUEST_TAIL]
+    while place > port[sm, REQUEST_HEAD] and request[base + wrap(place - 1, ring), 0] > now:
         here, before = base + wrap(place, ring), base + wrap(place - 1, ring)
         for column in range(4):
             request[here, column] = request[before, column]
         place -= 1
-    at = base + wrap(place, ring)
-    request[at, 0] = now
-    request[at, 1] = sector
-    request[at, 2] = kind + 4 * byte_mask + (state.shares.stream[sm] << STREAM_SHIFT)
-    request[at, 3] = tag << SM_BITS | sm
-    port[home, REQUEST_TAIL] += 1
+    put_request(state, sm, base + wrap(place, ring), now, sector, kind, byte_mask, tag)
+    port[sm, REQUEST_TAIL] += 1
+
+
+@inlined
+def put_request(state: Port, sm: int, row: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
+    """Write a row of ``request``."""
+    request = state.request
+    request[row, 0] = now
+    request[row, 1] = sector
+    request[row, 2] = kind + 4 * byte_mask + (state.shares.stream[sm] << STREAM_SHIFT)
+    request[row, 3] = tag << SM_BITS | sm
+
+
+@compiled
+def send_at_once(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
+    """In lockstep: a request enters the buffer of its SM's cluster, or with perfect memory turns around."""
+    home = home_of(state, sm)
+    if state.perfect:
+        eject(state, home, tag << SM_BITS | sm)
+        return
+    row = home * state.request_ring + wrap(state.port[home, REQUEST_TAIL], state.request_ring)
+    put_request(state, sm, row, now, sector, kind, byte_mask, tag)
+    state.port[home, REQUEST_TAIL] += 1
 
 
 @inlined
