@@ -41,7 +41,7 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     place    row * banks + bank (``addresses.bank_of``).
     columns  column commands it needs.
     stream   whose request it is.
-    token    what a read's slice gets back, and that of a write with ``ANSWERS``.
+    token    what a slice gets back of a read, and of a write with ``ANSWERS``.
     """
     channel = state.slice[part, dram.CHANNEL]
     ch = state.channel
