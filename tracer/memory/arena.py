@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.place.checkpoint import take_back
 
 FIRST_ADDRESS = 0x1000_0000
 FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
@@ -154,7 +155,7 @@ class DeviceMemory:
             self._bytes[start:end] = 0
         if end == self.used_bytes:
             self.used_bytes, self._gap = used_before, gap_before
-        else:
+        elif held[1]:
             self.holes.append(held)
 
     def mark(self) -> dict[str, Any]:
@@ -180,12 +181,16 @@ class DeviceMemory:
 
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Hold again what ``snapshot`` gave, in a memory whose first allocations were the same."""
+        if not 0 <= facts["used_bytes"] <= len(self._bytes):
+            raise FormatError(
+                f"checkpoint: used_bytes must be at most {len(self._bytes)}, but is {facts['used_bytes']}"
+            )
         self._lie(facts)
         self.printed[:], self.outside = facts["printed"], dict(facts["outside"])
         for start, block in self._blocks():
             held = arrays.get(f"memory{start}")
             if held is not None:
-                block[:] = held
+                take_back(block, held, f"memory{start}")
             elif block.any():
                 block[:] = 0
 
