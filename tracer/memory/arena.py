@@ -155,7 +155,7 @@ class DeviceMemory:
             self._bytes[start:end] = 0
         if end == self.used_bytes:
             self.used_bytes, self._gap = used_before, gap_before
-        else:
+        elif held[1]:
             self.holes.append(held)
 
     def mark(self) -> dict[str, Any]:
