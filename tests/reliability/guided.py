@@ -39,7 +39,7 @@ class Coverage:
         self._last = 0
 
     def of(self, action: Callable[[], Any]) -> tuple[Any, int]:
-        """What the action gives, and how many pairs it was the first to run."""
+        """Value of the action, and the number of pairs that it was the first to run."""
         self._new = set()
         sys.settrace(self._enter)
         try:
