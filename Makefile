@@ -12,6 +12,8 @@ BIN := .venv/bin
 SETUP := .venv/installed
 SETUP_TEST := .venv/installed-for-tests
 CODE := .venv/machine-code
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+BUILD_SYSTEM := $(shell sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml)
 NAME := $(subst :,-,$(basename $(notdir $(SCENE))))-$(WORKLOAD)-$(SIZE)-$(SAMPLES)
 TRACE := traces/$(NAME).trace
 RESULT := results/$(NAME)-$(basename $(notdir $(GPU))).result
@@ -27,7 +29,7 @@ PAPER := docs/paper/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper test test-all check docs site bench cudamath fuzz reference clean
+.PHONY: help setup trace replay zatel report paper test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -49,14 +51,15 @@ paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, f
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)
 
-$(SETUP): pyproject.toml constraints.txt
+$(SETUP): pyproject.toml requirements/run.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Rayplay needs Python 3.11 or later: make PYTHON=/path/to/python3.11 setup")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(SETUP_TEST): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+$(SETUP_TEST): $(SETUP) requirements/test.txt
+	$(INSTALL) -r requirements/test.txt
 	@touch $@
 
 # The tracer's machine code and the engine's, made once after an installation, both at the same time.
@@ -96,7 +99,7 @@ docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m replay --docs > docs/replay.md
 
 site: $(SETUP) ## the pages and a reference of the public names as a site: build/site/index.html
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	$(INSTALL) -r requirements/site.txt
 	$(BIN)/python -m tools.site.build build/site
 
 bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
@@ -108,15 +111,32 @@ reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: th
 cudamath: $(SETUP_TEST) ## CUDA's math library, 10,000 inputs a function, against the interpreter and MPFR (SEED= INPUTS=); needs nvcc
 	$(BIN)/python -m tests.tracer.cuda_math $(or $(SEED),1) $(or $(INPUTS),10000)
 
-fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; replay and machine code against their slow twins (SEED= COUNT= TRACES= PROGRAMS=)
+ifdef HOURS
+fuzz: $(SETUP_TEST)
+	$(BIN)/python -m tests.reliability.guided --hours $(HOURS) --seed $(or $(SEED),$(shell date +%F))
+else
+fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; replay and machine code against their slow twins (SEED= COUNT= TRACES= PROGRAMS=); HOURS=: files, guided by coverage
 	$(BIN)/python -m tests.ptx.text.fuzz $(or $(SEED),1) $(or $(COUNT),20000)
 	$(BIN)/python -m tests.replay.engine.fuzz_twin $(or $(SEED),1) $(or $(TRACES),500)
 	$(BIN)/python -m tests.replay.engine.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
 	$(BIN)/python -m tests.tracer.native.fuzz_bits $(or $(SEED),1) $(or $(PROGRAMS),20000)
 	$(BIN)/python -m tests.reliability --only mutation --seed $(or $(SEED),1) --count $(or $(COUNT),20000)
+endif
 
 reliability: $(SETUP_TEST) ## damage and interrupt everything, write docs/reliability.md (SEED= COUNT=)
 	$(BIN)/python -m tests.reliability --seed $(or $(SEED),1) --count $(or $(COUNT),2000) --docs
+
+lock: $(SETUP_TEST) ## write requirements/*.txt: every version of constraints.txt with the hashes of its files
+	$(INSTALL) -r requirements/tools.txt
+	for lock in 'run' 'test --extra test --extra check' 'site --extra site'; do set -- $$lock; out=$$1; shift; \
+	  echo '$(BUILD_SYSTEM)' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header \
+	    --no-annotate --upgrade -c constraints.txt pyproject.toml - $$@ -o requirements/$$out.txt || exit 1; done
+	printf 'pip-audit\nuv\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header \
+	  --no-annotate -c constraints.txt - -o requirements/tools.txt
+
+audit: $(SETUP_TEST) ## look for known vulnerabilities of the pinned packages; without the advisory service it says so
+	$(INSTALL) -r requirements/tools.txt
+	$(BIN)/python -m tools.audit requirements/test.txt requirements/site.txt
 
 clean: ## remove what the verbs made (not the environment)
 	rm -rf results build

@@ -1,8 +1,11 @@
 """The suites of ``tests.reliability`` in their short form; ``make reliability`` runs them at length."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from tests.reliability import damage
+from tests.reliability import damage, faults, guided
 from tests.reliability.report import page
 from tests.reliability.suite import Row, Suite
 from tests.reliability.worker import run_cases
@@ -23,6 +26,44 @@ def test_truncations_are_refused_or_harmless(subject: str) -> None:
     row = damage.cuts(subject, seed=7, count=CUTS)
     assert sum(row.outcomes.values()) == row.cases
     assert not row.failures, "\n".join(row.failures)
+
+
+@pytest.mark.parametrize("subject", [*faults.FILES])
+def test_a_writer_survives_each_step_that_fails(subject: str) -> None:
+    row = faults.steps(subject, 1, 40)
+    assert not row.failures, "\n".join(row.failures)
+    assert row.outcomes["refused"] > 10
+    assert row.outcomes["written"] > 0
+
+
+@pytest.mark.parametrize("subject", [*faults.FILES])
+def test_a_writer_survives_an_allocation_that_fails(subject: str) -> None:
+    row = faults.allocations(subject, 1, 60)
+    assert not row.failures, "\n".join(row.failures)
+    assert row.outcomes["refused"] > 20
+
+
+@pytest.mark.parametrize("subject", ["manifest, signed again", "PTX", "GLB (document)", "Nsight CSV", "TOML (GPU)"])
+def test_mutation_guided_by_coverage_finds_nothing(tmp_path: Path, subject: str) -> None:
+    row = guided.explore(subject, "smoke", tmp_path, cases=30)
+    assert not row.failures, "\n".join(row.failures)
+    assert list((tmp_path / "corpus").rglob("0-*"))
+    assert not [path for path in (tmp_path / "findings").rglob("*") if path.is_file()]
+
+
+def test_guided_mutation_keeps_what_it_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = guided.SUBJECTS["Nsight CSV"]
+
+    def read(file: Path) -> str:
+        if file.read_bytes() != whole:
+            raise KeyError("a bug")
+        return "valid"
+
+    whole = subject.make(tmp_path)[0].read_bytes()
+    monkeypatch.setitem(guided.SUBJECTS, "Nsight CSV", replace(subject, read=read))
+    row = guided.explore("Nsight CSV", "bug", tmp_path, cases=3)
+    assert row.outcomes == {"other error": 3}
+    assert {path.suffix for path in (tmp_path / "findings").rglob("*") if path.is_file()} == {"", ".txt"}
 
 
 def test_a_process_that_dies_is_an_outcome() -> None:

@@ -61,8 +61,12 @@ class FolderWriter:
         """Further files of the format, by name; written before the manifest."""
 
     def __enter__(self) -> Self:
-        self.folder = self._make_folder()
-        self._encoders = Encoders(self._workers)
+        self._encoders = Encoders(self._workers)  # before the folder: where it fails, there is nothing to remove
+        try:
+            self.folder = self._make_folder()
+        except BaseException:
+            self._encoders.stop()
+            raise
         try:
             self._begin()
         except BaseException:  # also Ctrl-C: the with statement has not begun, so no other code cleans up

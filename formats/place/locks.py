@@ -37,17 +37,18 @@ class Claim(NamedTuple):
         except OSError:
             return None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if must_lock or error.errno in _HELD:
-                os.close(handle)
-                return None
-        try:
-            is_there = os.stat(path).st_ino == os.fstat(handle).st_ino
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_free = True
+            except OSError as error:
+                is_free = not must_lock and error.errno not in _HELD
+            if is_free and os.stat(path).st_ino == os.fstat(handle).st_ino:
+                return cls(path, handle)
         except OSError:
-            is_there = False
-        if is_there:
-            return cls(path, handle)
+            pass  # it has gone
+        except BaseException:  # such as no memory: it must not stay held
+            os.close(handle)
+            raise
         os.close(handle)
         return None
 

@@ -12,11 +12,10 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import ResultWriter
-from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.edit.convert import convert
 from rayplay.formats.exchange.accelsim.export import export_accelsim
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.testing.generate import make_tables, make_trace
+from rayplay.formats.testing.generate import make_trace
 from tests.reliability.interruption import contents
 from tests.reliability.suite import Row, Suite
 
@@ -26,11 +25,7 @@ MOST_SIZES = 200
 def make_export(path: Path, seed: int) -> None:
     """A trace as Accel-Sim's files."""
     with tempfile.TemporaryDirectory() as folder:
-        tables = {name: table for name, table in make_tables(seed).items() if name not in ("rays", "nodes")}
-        with TraceWriter(Path(folder) / "a.trace", {}, (40, 6)) as writer:
-            for name, columns in tables.items():
-                writer.put(name, columns)
-        export_accelsim(open_trace(Path(folder) / "a.trace"), path)
+        export_accelsim(open_trace(make_trace(Path(folder) / "a.trace", seed, image_size=None)), path)
 
 
 def make_hdf5(path: Path, seed: int) -> None:
