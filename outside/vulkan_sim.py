@@ -30,7 +30,7 @@ QUANTITIES = {
     "gpu_cycles": ("cycles", "cycles", 0.15), "rt_efficiency": ("rt efficiency", "rt_eff", 0.12),
     "warp_instructions": ("warp instructions", "warp_insn", 0.25), "l1d_miss_rate": ("l1 misses", "l1d_miss", 0.25),
     "thread_instructions": ("thread instructions", "thread_insn", 0.3), "l2_miss_rate": ("l2 misses", "l2_miss", 0.35),
-    "dram_efficiency": ("dram efficiency", "dram_eff", 0.35), "bandwidth_utilisation": ("bandwidth", "bw_util", 0.35),
+    "dram_efficiency": ("dram efficiency", "dram_eff", 0.4), "bandwidth_utilisation": ("bandwidth", "bw_util", 0.35),
     "rt_warp_latency": ("rt warp latency", "rt_warp_latency", 0.2),
 }  # fmt: skip
 BUSY = 0.2
