@@ -88,7 +88,7 @@ def _whole_normals(mesh: Mesh, normals: NDArray[np.float32]) -> NDArray[np.float
     first, second, third = (mesh.vertices[mesh.triangles[:, corner]] for corner in range(3))
     flat = normals.astype(np.float32)
     flat[mesh.triangles] = np.cross(second - first, third - first)[:, None]
-    return np.where(normals.any(axis=1)[:, None], normals, flat).astype(np.float32)
+    return np.where((normals != 0).any(axis=1, keepdims=True), normals, flat).astype(np.float32)
 
 
 def upload_materials(scene: Scene, memory: DeviceMemory) -> int:
