@@ -77,10 +77,18 @@ def _upload_mesh(mesh: Mesh, memory: DeviceMemory) -> dict[str, int]:
     return {
         "positions": memory.allocate(mesh.vertices.astype(np.float32, copy=False)),
         "indices": memory.allocate(mesh.triangles.astype(np.uint32, copy=False)),
-        "normals": 0 if mesh.normals is None else memory.allocate(mesh.normals.astype(np.float32, copy=False)),
+        "normals": 0 if mesh.normals is None else memory.allocate(_whole_normals(mesh, mesh.normals)),
         "uvs": 0 if mesh.uv is None else memory.allocate(mesh.uv.astype(np.float32, copy=False)),
         "material_numbers": memory.allocate(mesh.material.astype(np.uint16, copy=False)),
     }
+
+
+def _whole_normals(mesh: Mesh, normals: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Normals of a mesh; where one has no length, a triangle's of its vertex."""
+    first, second, third = (mesh.vertices[mesh.triangles[:, corner]] for corner in range(3))
+    flat = normals.astype(np.float32)
+    flat[mesh.triangles] = np.cross(second - first, third - first)[:, None]
+    return np.where((normals != 0).any(axis=1, keepdims=True), normals, flat).astype(np.float32)
 
 
 def upload_materials(scene: Scene, memory: DeviceMemory) -> int:
