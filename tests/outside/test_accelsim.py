@@ -41,3 +41,13 @@ def test_a_row_passes_within_its_tolerance_only() -> None:
     assert not compare("case", "accesses", 0, 1, 0.03).passed
     assert not compare("case", "accesses", 5, float("nan"), 0.03).passed
     assert compare("case", "accesses", 0, 0).passed
+
+
+@pytest.mark.parametrize("trace", ["vectoradd-100-32", "matrixmul-32-32", "ffma-4096-16"])
+def test_small_kernels_are_exact_on_every_configuration(data: Path, trace: str) -> None:
+    """Two of them of sm_61, whose branches the integer unit executes."""
+    mine = [run for run in runs("traces") if run.trace == trace and present(run)]
+    if not mine:
+        pytest.skip(f"{trace} is not in the data folder")
+    assert {run.config for run in mine} == {"SM75_RTX2060", "SM86_RTX3070", "SM7_QV100"}
+    assert [row for run in mine for row in rows_of(run) if row.error] == []
