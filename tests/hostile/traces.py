@@ -9,11 +9,13 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.edit.convert import convert
 from rayplay.formats.guard.digest import file_digest
+from rayplay.formats.guard.limits import STRING_BYTES
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.parquet.groups import checked
 from rayplay.formats.schema.manifest import MANIFEST, digest_of
@@ -111,7 +113,13 @@ def many_warps() -> pa.Table:
 
 def long_text(column: str, length: int) -> Any:
     """Make a trace one of whose texts is this long."""
-    return changed(lambda tables: tables["instructions"][column].__setitem__(1, "x" * length))
+
+    def make(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:  # Rayplay's own writer refuses it as well
+            patch.setenv(STRING_BYTES.variable, str(length))
+            changed(lambda tables: tables["instructions"][column].__setitem__(1, "x" * length))(folder)
+
+    return make
 
 
 def in_hdf5(make: Callable[[Path], object], change: Callable[[h5py.File], object] = lambda file: None) -> Any:
