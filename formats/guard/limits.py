@@ -100,12 +100,16 @@ MESH_ELEMENTS = Limit(
 GLTF_BYTES = Limit("gltf-bytes", 32 * MIB, "bytes", "A .gltf file, or the JSON chunk of a GLB file.")
 INSTANCES = Limit("instances", 1 << 20, "instances", "Nodes of a GLB file.")
 COPIED_BYTES = Limit("copied-bytes", 1 << 34, "bytes", "What the host copies of a trace warm in the L2, together.")
+BUFFER_BYTES = Limit(
+    "buffer-bytes", 512 * MIB, "bytes", "All buffers of a launch file as they are made; they take twice as much."
+)  # fmt: skip
+LAUNCHES = Limit("launches", 1 << 14, "launches", "Launches of a launch file, each round of a repeat counted.")
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
 
 LIMITS = (
     FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, IMAGE_PIXELS, MANIFEST_BYTES, STRING_BYTES,
     LIST_BYTES, TEXT_BYTES, KEY_PARTS, UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_ELEMENTS,
-    GLTF_BYTES, INSTANCES, COPIED_BYTES, TEXTURE_PIXELS,
+    GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS,
 )  # fmt: skip
 
 

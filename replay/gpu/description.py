@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import l1, port, texture
@@ -71,6 +71,11 @@ class Gpu:
             )
         banks, most = self.pipeline.register_banks, pipeline_state.MOST_BANKS * self.scheduler.count
         law(banks <= most, f"pipeline.register_banks must be at most {most}, for each scheduler 8, not {banks}")
+        law(
+            self.pipeline.sub_cores or (self.pipeline.collector_owner == "sm" and banks <= pipeline_state.MOST_BANKS),
+            f"pipeline.sub_cores must be true, or collector_owner sm and register_banks at most"
+            f" {pipeline_state.MOST_BANKS}, not {self.pipeline.collector_owner} and {banks}",
+        )
         try:
             self.l2.check_sets(self.l2_sets_per_slice)
         except LawError as error:
@@ -175,9 +180,8 @@ def find(name: str) -> Path:
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
-        near = nearest(name, shipped)
-        hint = f"; did you mean {near}?" if near else ""
-        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{hint}")
+        near = meant(name, shipped, "; ")
+        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{near}")
     return FOLDER / f"{name}.toml"
 
 

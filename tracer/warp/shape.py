@@ -1,11 +1,13 @@
 """Grid and block of a launch and the memory of its threads."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import WARPS
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
@@ -69,6 +71,7 @@ class Shape:
 def image_shape(linked: LinkedLaunch, launch: ImageLaunch) -> Shape:
     """A warp per 32x1 pixels, a CTA each."""
     name = launch.name or launch.programs[launch.raygen_index][1].name
+    WARPS.check(-(-launch.width // LANES) * launch.height, f"warps of {launch.width}x{launch.height} pixels", file=name)
     return Shape(
         name, (-(-launch.width // LANES), launch.height, 1), (LANES, 1, 1), launch.raygen_index, b"", 0, 0,
         image_chain(linked, launch, lambda f: f.layout.local_bytes),
@@ -77,7 +80,10 @@ def image_shape(linked: LinkedLaunch, launch: ImageLaunch) -> Shape:
 
 
 def compute_shape(linked: LinkedLaunch, launch: ComputeLaunch) -> Shape:
-    """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size."""
+    """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size, and for a grid of
+    too many warps."""
+    warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
+    WARPS.check(warps, f"warps of {launch.entry}", file=launch.module.source_name)
     return Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, linked.functions[0].function),
         launch.dynamic_shared_bytes, launch.stream, _local_bytes(linked, launch),
