@@ -81,7 +81,7 @@ class ParquetSource:
         return self._texts(table, entry, metadata, set())
 
     def _texts(self, table: Table, entry: FileEntry, metadata: pq.FileMetaData, plain: set[str]) -> pq.ParquetFile:
-        """The file with its texts as dictionaries, but for the columns ``plain``."""
+        """The file with its texts as dictionaries, without the columns ``plain``."""
         texts = [column.name for column in table.columns if column.dtype == STRING and column.name not in plain]
         path = self.path / entry.file
         try:
