@@ -91,7 +91,10 @@ RATIO = Limit(
 )  # fmt: skip
 DICTIONARY_BYTES = Limit("dictionary-bytes", 128 * MIB, "bytes", "Memory that unpacking a .xz file needs.")
 MESH_BYTES = Limit("mesh-bytes", 512 * MIB, "bytes", "A GLB, PLY or STL file, or a buffer of a .gltf file.")
-OBJ_BYTES = Limit("obj-bytes", 64 * MIB, "bytes", "An OBJ file; reading takes twenty times as much.")
+OBJ_BYTES = Limit("obj-bytes", 32 * MIB, "bytes", "An OBJ file.")
+MESH_TEXT_BYTES = Limit(
+    "mesh-text-bytes", 16 * MIB, "bytes", "A PLY or STL file that is text; reading takes sixty times as much."
+)  # fmt: skip
 MESH_ELEMENTS = Limit(
     "mesh-elements", 1 << 27, "elements",
     "Elements of all accessors of a GLB file as its meshes use them, and instances of a scene; vertices that instances "
@@ -108,8 +111,8 @@ TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scen
 
 LIMITS = (
     FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, IMAGE_PIXELS, MANIFEST_BYTES, STRING_BYTES,
-    LIST_BYTES, TEXT_BYTES, KEY_PARTS, UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_ELEMENTS,
-    GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS,
+    LIST_BYTES, TEXT_BYTES, KEY_PARTS, UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_TEXT_BYTES,
+    MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Meshes without a scene description: GLB and glTF files; OBJ, PLY and STL files, read by trimesh.
+"""Meshes without a scene description: glTF and OBJ files; PLY and STL files, read by trimesh.
 
 They bring geometry and placement only; every triangle gets one grey material and the camera is fitted to the bounds.
 """
@@ -6,18 +6,21 @@ They bring geometry and placement only; every triangle gets one grey material an
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError, reason_of
-from rayplay.formats.guard.limits import MESH_BYTES, MESH_ELEMENTS, OBJ_BYTES
+from rayplay.formats.guard.limits import MESH_BYTES, MESH_ELEMENTS, MESH_TEXT_BYTES
 from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.obj import read_obj
 from rayplay.tracer.scenes.sound import validate
 
 GLTF_SUFFIXES = (".glb", ".gltf")
-GEOMETRY_LINES = tuple(word + end for word in (b"v", b"vn", b"vt", b"f") for end in (b" ", b"\t"))
+PLY_HEAD, STL_HEAD, STL_FACET = 4096, 84, 50  # bytes
 SUFFIXES = (*GLTF_SUFFIXES, ".obj", ".ply", ".stl")
 
 
@@ -29,6 +32,10 @@ def read_mesh_file(path: Path) -> Scene:
     try:
         if path.suffix.lower() in GLTF_SUFFIXES:
             meshes, instances = read_glb(path)
+        elif path.suffix.lower() == ".obj":
+            vertices, normals, triangles = read_obj(path)
+            meshes = [_mesh(path.name, vertices, triangles, normals)] if len(triangles) else []
+            instances = [Instance(0)] if meshes else []
         else:
             meshes, instances = _by_trimesh(path)
     except UserError:
@@ -45,23 +52,45 @@ def read_mesh_file(path: Path) -> Scene:
 
 
 def _by_trimesh(path: Path) -> tuple[list[Mesh], list[Instance]]:
-    import trimesh  # scene packs, glTF files and procedural scenes do without it
+    import trimesh  # scene packs, glTF and OBJ files, and procedural scenes do without it
 
-    is_obj = path.suffix.lower() == ".obj"
-    (OBJ_BYTES if is_obj else MESH_BYTES).check(path.stat().st_size, "its length", file=path)
-    file = io.BytesIO(_without_groups(path.read_bytes())) if is_obj else path
+    MESH_BYTES.check(path.stat().st_size, "its length", file=path)
+    data = path.read_bytes()
+    if _is_text(data, path.suffix.lower()):
+        MESH_TEXT_BYTES.check(len(data), "its length as text", file=path)
+        data = _checked_ply(data) if path.suffix.lower() == ".ply" else _one_solid(data)
     with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused with the scene
         return _convert(
             trimesh.load_scene(
-                file, file_type=path.suffix[1:], process=False, skip_materials=True, resolver=_beside(path)
+                io.BytesIO(data), file_type=path.suffix[1:].lower(), process=False, skip_materials=True,
+                resolver=_beside(path),
             )
-        )
+        )  # fmt: skip
 
 
-def _without_groups(text: bytes) -> bytes:
-    """An OBJ file's vertices and faces, one mesh: trimesh takes time for each material times all vertices."""
-    lines = text.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n")
-    return b"\n".join(line for line in map(bytes.lstrip, lines) if line.startswith(GEOMETRY_LINES))
+def _is_text(data: bytes, suffix: str) -> bool:
+    if suffix == ".ply":
+        return b"format ascii" in data[:PLY_HEAD]
+    return len(data) < STL_HEAD or len(data) != STL_HEAD + STL_FACET * int.from_bytes(data[80:84], "little")
+
+
+def _checked_ply(data: bytes) -> bytes:
+    """A text PLY file that has a line for every element of its header; ``ValueError`` otherwise."""
+    head, _, body = data.partition(b"end_header")
+    wanted = sum(int(line.split()[2]) for line in head.splitlines() if line.split()[:1] == [b"element"])
+    found = sum(not line.isspace() for line in body.splitlines()[1:] if line)
+    if found != wanted:
+        raise ValueError(f"must have a line for each of {wanted} elements, found {found}")
+    return data
+
+
+def _one_solid(data: bytes) -> bytes:
+    """The facets of a text STL file as one solid: trimesh takes time for each name times all names before it."""
+    lines = (line.strip() for line in data.splitlines())
+    kept = [line for line in lines if not line.lower().startswith((b"solid", b"endsolid"))]
+    if not kept or not kept[0].lower().startswith(b"facet"):
+        raise ValueError("must be a text of facets, or have 50 bytes for each of the facets that its header counts")
+    return b"\n".join((b"solid", *kept, b"endsolid", b""))
 
 
 def _beside(path: Path) -> "trimesh.resolvers.FilePathResolver":  # type: ignore[name-defined]  # noqa: F821
@@ -88,16 +117,22 @@ def _convert(loaded: "trimesh.Scene") -> tuple[list[Mesh], list[Instance]]:  # t
         if faces is None or not len(faces):
             continue  # point clouds and paths have nothing a ray can hit
         numbers[name] = len(meshes)
-        triangles = np.ascontiguousarray(faces, dtype=np.uint32)
-        vertices = np.ascontiguousarray(geometry.vertices, dtype=np.float32)
-        if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,):
-            raise ValueError(f"vertices must have three coordinates and faces three corners, not {vertices.shape[1:]}")
         has_normals = "vertex_normals" in geometry._cache  # trimesh keeps there what the file has
-        normals = np.ascontiguousarray(geometry.vertex_normals, np.float32) if has_normals else None
-        meshes.append(Mesh(name, vertices, triangles, np.zeros(len(triangles), np.uint16), normals=normals))
+        meshes.append(_mesh(name, geometry.vertices, faces, geometry.vertex_normals if has_normals else None))
     instances = []
     for node in sorted(loaded.graph.nodes_geometry):
         matrix, name = loaded.graph[node]
         if name in numbers:
             instances.append(Instance(numbers[name], np.ascontiguousarray(matrix[:3], dtype=np.float32)))
     return meshes, instances
+
+
+def _mesh(name: str, vertices: NDArray[Any], faces: NDArray[Any], normals: NDArray[Any] | None) -> Mesh:
+    """A grey mesh; ``ValueError`` for vertices and faces of other shapes than triangles have."""
+    if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
+        raise ValueError(f"vertices must have three coordinates and faces three corners, not {vertices.shape[1:]}")
+    triangles, material = np.ascontiguousarray(faces, dtype=np.uint32), np.zeros(len(faces), np.uint16)
+    with np.errstate(over="ignore"):
+        corners = np.ascontiguousarray(vertices, dtype=np.float32)
+        turned = None if normals is None else np.ascontiguousarray(normals, dtype=np.float32)
+    return Mesh(name, corners, triangles, material, normals=turned)

@@ -45,6 +45,14 @@ def obj(folder: Path) -> Path:
     return folder / "quad.obj"
 
 
+def text_ply(folder: Path) -> Path:
+    """Two triangles as text, of another kind."""
+    head = "element vertex 4\nproperty float x\nproperty float y\nproperty float z\nelement face 2\n"
+    head = f"ply\nformat ascii 1.0\n{head}property list uchar int vertex_indices\nend_header\n"
+    (folder / "quad.ply").write_text((head + "0 0 0\n2 0 0\n2 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n").ljust(300, "\n"))
+    return folder / "quad.ply"
+
+
 QUAD = "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n"
 BOUNDS = [
     ("RAYPLAY_MAX_MESH_ELEMENTS", write_pack, 3 + 4 * 3 + 4 * 2 + 6),
@@ -52,6 +60,7 @@ BOUNDS = [
     ("RAYPLAY_MAX_GLTF_BYTES", write_pack, int.from_bytes(quad_glb()[12:16], "little")),
     ("RAYPLAY_MAX_INSTANCES", write_pack, 3),
     ("RAYPLAY_MAX_OBJ_BYTES", obj, len(QUAD)),
+    ("RAYPLAY_MAX_MESH_TEXT_BYTES", text_ply, 300),
     ("RAYPLAY_MAX_TEXTURE_PIXELS", with_texture, 7 * 3),
 ]
 

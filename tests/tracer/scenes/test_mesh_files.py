@@ -8,6 +8,7 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
+from rayplay.tracer.scenes.obj import read_obj
 
 OBJ = "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n"
 PLY = (
@@ -24,6 +25,38 @@ def test_obj_and_ply(tmp_path: Path) -> None:
     low, high = quad.bounds()
     np.testing.assert_array_equal([low, high], [[0, 0, 0], [2, 1, 0]])
     assert [material.model for material in quad.materials] == ["lambertian"]
+
+
+def test_obj_numbers_count_from_1_or_backwards_and_polygons_are_fans(tmp_path: Path) -> None:
+    text = "v 9 9 9\nv 0 0 0\nv\t1 0 0\n  v 1 1 \\\n 0\nv 0 1 0\nf\t-4 3/7 4/7/ -1\nv 5 5 5\nf 2 3\np 1\nf -5 -2 -1\n"
+    (tmp_path / "a.obj").write_text(text)
+    mesh = load(tmp_path / "a.obj").meshes[0]
+    assert mesh.vertices.tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [5, 5, 5]]
+    assert mesh.triangles.tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
+
+
+def test_a_vertex_with_two_normals_is_two(tmp_path: Path) -> None:
+    (tmp_path / "a.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvn 0 0 1\nvn 1 0 0\nf 1//1 2//1 3//1\nf 1//-1 3//-1 4//2\nf 1 2 4\n"
+    )
+    vertices, normals, triangles = read_obj(tmp_path / "a.obj")
+    assert normals is not None
+    corners = [(vertices[n].tolist(), normals[n].tolist()) for n in triangles.reshape(-1)]
+    flat, up, side = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]
+    assert [normal for _, normal in corners] == [up] * 3 + [side] * 3 + [flat] * 3
+    assert [corners[k][0] for k in (0, 3, 6)] == [flat] * 3
+    assert len(vertices) == 9, "no corner of these shares vertex and normal with another"
+
+
+@pytest.mark.parametrize(("name", "size"), [("groups.obj", 20_000), ("solids.stl", 20_000)])
+def test_names_in_a_file_divide_nothing_and_cost_nothing(tmp_path: Path, name: str, size: int) -> None:
+    facet = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\n"
+    text = f"solid a\n{facet}endsolid a\n" * size
+    if name.endswith(".obj"):
+        text = OBJ + "".join(f"g {n}\nusemtl {n}\nf 1 2 3\n" for n in range(size - 2))
+    (tmp_path / name).write_text(text)
+    scene = load(tmp_path / name)
+    assert [len(mesh.triangles) for mesh in scene.meshes] == [size]
 
 
 def test_plain_glb_keeps_instances(data: Path, tmp_path: Path) -> None:
@@ -48,6 +81,19 @@ def test_camera_is_fitted_or_given(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("empty.obj", "", "empty.obj"),
+        (
+            "zero.obj",
+            "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n",
+            r"zero\.obj:4: a number of a face must be from 1 on, .*found 0",
+        ),
+        ("early.obj", "v 0 0 0\nv 1 0 0\nf -1 -2 -3\nv 0 1 0\n", r"early\.obj:3: .*or from -2 to -1; found -3"),
+        ("two.obj", "v 0 0\n", r"two\.obj:1: not enough values"),
+        ("normal.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1//1 2//1 3//1\n", "a normal number must be at most 0, found 1"),
+        ("line.obj", "v 0 0 0\nf" + " 1" * (1 << 20), r"line\.obj:2: a line must be of at most 1048576 bytes"),
+        ("lines.obj", "\\\n" * (1 << 20), r"lines\.obj:\d+: a line must be of at most 1048576 bytes"),
+        ("more.ply", PLY.replace("face 1", "face 2"), "a line for each of 5 elements, found 4"),
+        ("huge.ply", PLY.replace("vertex 3", f"vertex {10**12}"), "a line for each of 1000000000001 elements"),
+        ("count.stl", "\0" * 80 + "\x7f" * 4, "50 bytes for each of the facets that its header counts"),
         ("points.obj", "v 0 0 0\nv 1 1 1\n", "points.obj"),
         ("bad.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "bad.obj"),
         ("bad.ply", "ply\nformat ascii 1.0\nelement vertex many\nend_header\n", "bad.ply"),
