@@ -80,7 +80,7 @@ class FolderWriter:
 
     def _begin(self) -> None:
         for table in self.layout.tables:
-            if not table.optional:
+            if table.written or not table.optional:
                 self.declare(table.name)
 
     def put(self, table: str, columns: dict[str, Any]) -> None:

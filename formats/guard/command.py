@@ -46,7 +46,8 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     """Run ``main`` and leave the process.
 
     Exit code 0 (or what ``main`` returns); 2 with one line on standard error after a ``UserError``,
-    an ``OSError`` (a full disk, a missing file) or Ctrl-C. Letters that the terminal cannot show are escaped.
+    an ``OSError`` (a full disk, a missing file), a ``MemoryError`` or Ctrl-C. Letters that the terminal cannot show are
+    escaped.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an importing program may have replaced the stream
@@ -57,6 +58,8 @@ def run(name: str, main: Callable[[], int | None]) -> None:
         code = _fail(name, str(error))
     except KeyboardInterrupt:
         code = _fail(name, "interrupted; nothing was written under a final name")
+    except MemoryError as error:
+        code = _fail(name, f"this machine, or the limit of this process, has not the memory for it: {error}")
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: silence is the convention
         code = EXIT_USER_ERROR

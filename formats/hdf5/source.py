@@ -87,7 +87,7 @@ class Hdf5Source:
             reason = f"cannot be read: the HDF5 library did not answer within {ANSWER_SECONDS} s"
             raise FormatError(reason, file=self.path, **place) from None
         except (EOFError, OSError):
-            reason = "cannot be read: the HDF5 library crashed or ran out of processor time over it"
+            reason = "cannot be read: the HDF5 library crashed or ran out of processor time or memory over it"
             raise FormatError(reason, file=self.path, **place) from None
         except (ValueError, RecursionError) as error:
             raise FormatError(f"cannot be read: its child process answered {error}", file=self.path, **place) from None
@@ -165,7 +165,10 @@ def _start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         command = [sys.executable, "-m", "rayplay.formats.hdf5.worker", str(theirs.fileno())]
-        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=child_environment())
+        process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env=child_environment(), stderr=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is for this process
+        )  # fmt: skip
     _Reader.owner, _Reader.process, _Reader.control = _owner(), process, ours
     atexit.register(_stop, process, ours, os.getpid())
 

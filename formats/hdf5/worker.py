@@ -142,7 +142,8 @@ def _limit_memory() -> None:
     except (OSError, ValueError):
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (mapped + 3 * GROUP_BYTES.value(), hard))
+    most = mapped + 3 * GROUP_BYTES.value()
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _limit_time() -> None:

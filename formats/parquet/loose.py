@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
 from rayplay.formats.parquet.arrow import Columns, from_arrow
-from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group, open_parquet
+from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group, open_parquet, spelt_out
 from rayplay.formats.place.location import open_binary
 from rayplay.formats.schema.column import Table, misnamed
 
@@ -30,8 +30,8 @@ def read_arrow(path: Path) -> pa.Table:
                 leaf.path.partition(".")[0]: (max(OFFSET_BYTES, leaf.length or 0), OFFSET_BYTES) for leaf in leaves
             }
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-            file = open_parquet(path, metadata, texts)
-            data = pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
+            parts = _groups(path, metadata, texts, raw, widths)
+            data = pa.concat_tables(parts) if parts else metadata.schema.to_arrow_schema().empty_table()
             if len(data) != metadata.num_rows:
                 raise ValueError(f"must have {metadata.num_rows} rows, not {len(data)}")
             return data
@@ -39,12 +39,21 @@ def read_arrow(path: Path) -> pa.Table:
         raise FormatError(f"must be Parquet: {reason_of(error)}", file=path) from None
 
 
-def _groups(path: Path, file: pq.ParquetFile, raw: BinaryIO, widths: Widths) -> list[pa.Table]:
-    """The row groups, each inspected before it is read."""
+def _groups(
+    path: Path, metadata: pq.FileMetaData, texts: list[str], raw: BinaryIO, widths: Widths
+) -> list[pa.Table]:  # fmt: skip
+    """The row groups with rows, each inspected before it is read."""
     parts: list[pa.Table] = []
-    for number in range(file.num_row_groups):
-        check_group(raw, file.metadata, number, widths, {"file": path, "row_group": number})
-        parts.append(file.read_row_group(number, use_threads=False))
+    for number in range(metadata.num_row_groups):
+        if not metadata.row_group(number).num_rows:
+            continue
+        check_group(raw, metadata, number, widths, {"file": path, "row_group": number})
+        plain = spelt_out(metadata, number)
+        with open_parquet(path, metadata, [text for text in texts if text not in plain]) as file:
+            part = file.read_row_group(number, use_threads=False)
+        for name in plain & set(part.column_names):
+            part = part.set_column(part.column_names.index(name), name, part[name].dictionary_encode())
+        parts.append(part)
         TABLE_BYTES.check(sum(part.nbytes for part in parts), "rows x width", file=path)
     return parts
 

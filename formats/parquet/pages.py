@@ -20,6 +20,7 @@ MAGIC = b"PAR1"
 KIND, UNPACKED_BYTES, PACKED_BYTES = 1, 2, 3
 VALUES_OF = {0: 5, 3: 8}
 """Kind of a data page -> field of its header whose first field counts its values; other pages have none."""
+SPELT_OUT = "DELTA_LENGTH_BYTE_ARRAY"  # DuckDB's encoding of texts in files of version 2
 HEADER_BYTES = 1 << 16
 OFFSET_BYTES = 8
 POINTER_BYTES = 8
@@ -50,6 +51,13 @@ def check_footer(path: Path, file: BinaryIO) -> None:
     if tail[4:] != MAGIC or length > size - 12:
         raise ValueError("must be Parquet, whole to its end")
     FOOTER_BYTES.check(length, "its footer", file=path)
+
+
+def spelt_out(metadata: pq.FileMetaData, number: int) -> set[str]:
+    """Columns of a row group whose texts follow each other in full, which Arrow cannot read as a dictionary."""
+    group = metadata.row_group(number)
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    return {c.path_in_schema for c in chunks if SPELT_OUT in c.encodings and not c.has_dictionary_page}
 
 
 def open_parquet(path: Path, metadata: pq.FileMetaData, texts: list[str], **more: Any) -> pq.ParquetFile:

@@ -1,6 +1,7 @@
 """A folder of Parquet files as a stream of row groups, every failure one ``FormatError`` with its place."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import pyarrow.parquet as pq
 from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, STRING_BYTES
 from rayplay.formats.parquet.arrow import Columns, from_arrow, longest_text, row_count
-from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, widths
+from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, spelt_out, widths
 from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
 from rayplay.formats.schema.manifest import FileEntry, Manifest, check_label, read_manifest
 
 ROWS_AT_ONCE = 1 << 13
 CHUNK_BYTES_AT_ONCE = 1 << 16  # else a whole column chunk is held beside what it unpacks to
+PACKED_ADVICE = "; of DuckDB, Arrow reads whole numbers from 2^31 on in files of PARQUET_VERSION V1 alone"
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
 
 
@@ -37,7 +39,11 @@ class ParquetSource:
         for entry in self.manifest.tables.get(table.name, ()):
             with reached(self.path), self._open(table, entry) as file:
                 for number in range(file.num_row_groups):
-                    yield from self._group(file, number, table, columns, entry)
+                    if not file.metadata.row_group(number).num_rows:
+                        continue  # its pages may be none
+                    plain = spelt_out(file.metadata, number)
+                    with self._texts(table, entry, file.metadata, plain) if plain else nullcontext(file) as here:
+                        yield from self._group(here, number, table, columns, entry)
                     pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
 
     def _check_length(self, entry: FileEntry) -> None:
@@ -72,7 +78,12 @@ class ParquetSource:
         FILE_ROWS.check(rows, "its rows", file=path, table=table.name)
         if (found := sum(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups))) != rows:
             raise FormatError(f"its row groups must have {rows} rows, not {found}", file=path, table=table.name)
-        texts = [column.name for column in table.columns if column.dtype == STRING]
+        return self._texts(table, entry, metadata, set())
+
+    def _texts(self, table: Table, entry: FileEntry, metadata: pq.FileMetaData, plain: set[str]) -> pq.ParquetFile:
+        """The file with its texts as dictionaries, without the columns ``plain``."""
+        texts = [column.name for column in table.columns if column.dtype == STRING and column.name not in plain]
+        path = self.path / entry.file
         try:
             return open_parquet(path, metadata, texts, buffer_size=CHUNK_BYTES_AT_ONCE)
         except _DAMAGE as error:
@@ -94,7 +105,8 @@ class ParquetSource:
                 yield _arrays(columns, batch, place)
         except _DAMAGE as error:
             culprit = _culprit(file, number, columns)
-            raise FormatError(f"cannot be read: {reason_of(error)}", **place, column=culprit) from None
+            reason = f"cannot be read: {reason_of(error)}{PACKED_ADVICE if 'InitHeader' in str(error) else ''}"
+            raise FormatError(reason, **place, column=culprit) from None
         if found != rows:
             raise FormatError(f"must have {rows} rows, not {found}", **place)
 

@@ -59,8 +59,8 @@ def open_binary(path: Path) -> BinaryIO:
 
 
 def readable(path: Path) -> Any:
-    """Input for Arrow: the path of a local file, which it opens itself, or an open file of the store."""
-    return path if is_local(path) else path.open("rb")
+    """Input for Arrow: the path of a local file, which it opens itself, or an open file of a store or an odd name."""
+    return path if is_local(path) and str(path).isprintable() else path.open("rb")
 
 
 @contextmanager

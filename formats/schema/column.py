@@ -42,6 +42,7 @@ class Table:
     per_row     what a row is.
     row_number  the column that counts rows, if there is one.
     optional    True: a file may lack the table, which then has no rows.
+    written     True: Rayplay writes the table even without rows, though it is optional.
     group_rows  rows of a Parquet row group, so that streaming needs bounded memory; chosen by measurement.
     page_bytes  of a Parquet page before it is compressed, about: what a reader unpacks at a time; likewise.
     """
@@ -51,6 +52,7 @@ class Table:
     columns: tuple[Column, ...]
     row_number: str | None = None
     optional: bool = False
+    written: bool = False
     group_rows: int = 1 << 16
     page_bytes: int = 8 << 20
 

@@ -93,7 +93,7 @@ VISITS = Table(
 )  # fmt: skip
 
 ACCESSES = Table(
-    "accesses", "memory instruction executed by a warp, in order", page_bytes=1 << 20, columns=(
+    "accesses", "memory instruction executed by a warp, in order", optional=True, written=True, page_bytes=1 << 20, columns=(
         Column("warp_id", "uint32", "id", "Warp that executed it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
         Column("visit", "uint32", "count", "Which visit of its warp it belongs to: 0 is the warp's first.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),

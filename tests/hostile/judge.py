@@ -31,6 +31,7 @@ def judged(verb: str, run: dict[str, Any], before: set[str], folder: Path) -> st
     assert run["code"] >= 0, shown
     assert run["cpu_seconds"] < CPU_SECONDS, shown
     assert run["peak_bytes"] < MOST_BYTES, shown
+    assert all(letter.isprintable() or letter in "\n\t" for letter in run["out"]), shown
     left = names(folder) - before
     lines = [line for line in run["err"].splitlines() if not line.startswith(("compiling ", "compiled "))]
     if run["code"] == 2 and lines:

@@ -10,6 +10,7 @@ from scipy.spatial import KDTree
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.edit.pixels import NO_PIXEL, image_size, pixel_map
+from rayplay.formats.laws.expect import expect_valid
 from rayplay.zatel.paper.work_per_pixel import add_visits
 
 # A thread instruction is the unit. A BVH record costs its lane a fetch and 4 to 8 cycles of the RT unit
@@ -37,8 +38,9 @@ def pixel_work(trace: Trace) -> np.ndarray:
     """float64[height, width]: the work of each pixel in thread instructions, in one pass over visits and rays.
 
     ``INSTRUCTION_WORK`` per thread instruction plus ``RECORD_WORK`` per BVH record fetched; pixels that no thread
-    computed are 0. Zatel III-B.
+    computed are 0. Zatel III-B. ``FormatError`` for a trace that breaks a law.
     """
+    expect_valid(trace)
     pixels = pixel_map(trace)
     width, height = image_size(trace)
     instructions = INSTRUCTION_WORK * trace.read("blocks", ["instruction_count"])["instruction_count"]

@@ -9,6 +9,7 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.dataset.result import open_result
 from rayplay.formats.edit.pixels import image_size
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.expect import expect_valid
 from rayplay.zatel.paper.heatmap import colour_heat, pixel_work
 
 EXR = ".exr"
@@ -25,6 +26,7 @@ def pixel_measure(trace: Trace, source: str) -> np.ndarray:
     """
     if source == "work":
         return pixel_work(trace)
+    expect_valid(trace)
     path = Path(source)
     measure = replayed_cycles(path) if path.is_dir() else picture_heat(path)
     width, height = image_size(trace)

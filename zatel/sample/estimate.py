@@ -17,6 +17,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.expect import expect_valid
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Stream, Traffic, held_before, read_stream
@@ -91,6 +92,7 @@ def read_work(trace: Trace) -> Work:
     """Read all warps' work in two passes over the trace; ``UserError`` unless it is one launch that traces rays."""
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
+    expect_valid(trace)
     cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
     length = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
     threads, warps = np.zeros(len(cta), np.int64), np.zeros(len(cta), np.int64)

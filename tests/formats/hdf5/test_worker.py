@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.digest import PACKAGES
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.hdf5 import source as hdf5_source
 from rayplay.formats.hdf5.messages import receive, send
@@ -128,3 +131,15 @@ def test_limits_hold_for_hdf5(path: Path, monkeypatch, variable: str, limit: str
         Hdf5Source(path, TRACE)
     monkeypatch.delenv(variable)
     assert Hdf5Source(path, TRACE).manifest.rows("warps") == 20
+
+
+@pytest.mark.parametrize("megabytes", [300, 500, 900])
+def test_little_address_space_is_one_error(path: Path, megabytes: int) -> None:
+    """``ulimit -v`` bounds this process and the one that reads: whichever fails, one line says so."""
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({megabytes} << 20,) * 2); import runpy, sys; "
+    code += f"sys.argv = ['formats', 'check', {str(path)!r}]; "
+    code += "runpy.run_module('rayplay.formats', run_name='__main__')"
+    quiet = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGES.parent)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | quiet)
+    assert run.returncode in (0, 2)
+    assert run.returncode == 0 or (run.stderr.count("\n") == 1 and "formats: error: " in run.stderr), run.stderr
