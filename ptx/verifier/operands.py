@@ -111,6 +111,9 @@ class OperandChecks:
         elif isinstance(operand, ir.Vector):
             yield from self._vector(operand, wanted, instruction)
         elif isinstance(operand, ir.Symbol):
+            if operand.name in self.function.labels and self.names.variable(operand.name) is None:
+                yield f"{full} cannot read the address of the label '{operand.name}'"
+                return
             known = Allows.SYMBOL in self.allows or not self._is_bare_variable(operand)
             if wanted.type == "pred" or not known or not constant_fits(wanted.type, ir.Immediate(0)):
                 yield f"{full} cannot read the address of '{operand.name}'; mov can"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import PRINTED_BYTES
 
 FIRST_ADDRESS = 0x1000_0000
 FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
@@ -47,6 +48,7 @@ class DeviceMemory:
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
+        self.printed_bytes = 0
 
     @property
     def host_address(self) -> int:
@@ -151,6 +153,12 @@ class DeviceMemory:
             return f"end {before + size:,} bytes past the end of {place}"
         return f"begin {after:,} bytes before {place}"
 
+    def print_text(self, text: str, place: str) -> None:
+        """Keep what a program prints. Raises ``UserError`` naming ``place`` for more than may be kept."""
+        self.printed_bytes += len(text)
+        PRINTED_BYTES.check(self.printed_bytes, f"{place}: printed text")
+        self.printed.append(text)
+
     def mark(self) -> dict[str, Any]:
         """Places of everything, for ``go_back``: JSON facts."""
         places = {
@@ -176,6 +184,7 @@ class DeviceMemory:
         """Hold again what ``snapshot`` gave, in a memory whose first allocations were the same."""
         self._lie(facts)
         self.printed[:], self.outside = facts["printed"], dict(facts["outside"])
+        self.printed_bytes = sum(map(len, self.printed))
         for start, block in self._blocks():
             held = arrays.get(f"memory{start}")
             if held is not None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import SHARED_BYTES, WARPS
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
@@ -77,7 +78,14 @@ def image_shape(linked: LinkedLaunch, launch: ImageLaunch) -> Shape:
 
 
 def compute_shape(linked: LinkedLaunch, launch: ComputeLaunch) -> Shape:
-    """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size."""
+    """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size, and for a launch
+    larger than its limits."""
+    source = launch.module.source_name
+    warps = int(np.prod([*launch.grid], dtype=object)) * -(-int(np.prod([*launch.block], dtype=object)) // LANES)
+    WARPS.check(warps, f"{launch.entry}: grid times warps of a CTA", file=source)
+    SHARED_BYTES.check(
+        linked.shared_bytes + launch.dynamic_shared_bytes, f"{launch.entry}: shared memory of a CTA", file=source
+    )
     return Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, linked.functions[0].function),
         launch.dynamic_shared_bytes, launch.stream, _local_bytes(linked, launch),

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.api import Device
 from tests.tracer.harness.execution import execute
 
 FRAME = """
@@ -96,3 +98,30 @@ def test_arguments_that_do_not_fit_the_entry() -> None:
         execute(text, [5])
     with pytest.raises(UserError, match="backend must be one of machine, interpreter, not gpu"):
         execute(text, [np.zeros(4, np.uint32)], "gpu")
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (".reqnctapercluster 2", ".reqnctapercluster: clusters of more than one CTA are not executed"),
+        (".reqnctapercluster 1, 2, 1", ".reqnctapercluster: clusters of more than one CTA are not executed"),
+        (".explicitcluster", ".explicitcluster: clusters of more than one CTA are not executed"),
+        (".explicitcluster .reqnctapercluster 1", ""),
+    ],
+)
+def test_clusters_of_more_than_one_cta_are_refused(head: str, said: str) -> None:
+    module = ptx.parse(f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {head} {{ ret; }}", "c.ptx")
+    if not said:
+        Device(module).launch("k", [])
+        return
+    with pytest.raises(UserError, match=f"c.ptx:4: k has {said}"):
+        Device(module).launch("k", [])
+
+
+def test_dynamic_parallelism_is_refused_by_its_name() -> None:
+    text = """.version 7.8\n.target sm_75\n.address_size 64
+.extern .func (.param .b32 r) cudaLaunchDeviceV2 (.param .b64 a, .param .b64 b);
+.visible .entry k() { { .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], 0; st.param.b64 [b], 0;
+call (r), cudaLaunchDeviceV2, (a, b); } ret; }"""
+    with pytest.raises(UserError, match=r"cudaLaunchDeviceV2 belongs to dynamic parallelism .*, which is not executed"):
+        Device(text).launch("k", [])
