@@ -8,9 +8,9 @@ from typing import Any
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
-from rayplay.formats.guard.code_cache import cache_root
 from rayplay.formats.guard.digest import file_digest, json_digest, source_digest
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.trust import cache_root, own_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,8 +30,7 @@ def accelsim_folder(kind: str, name: str) -> Path:
 
 def cached(name: str, decided_by: Any) -> Path:
     """The path in the cache of a trace that the JSON value ``decided_by`` decides; its folder exists."""
-    folder = cache_root() / "reference"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = own_folder(cache_root() / "reference")
     return folder / f"{name}-{json_digest(decided_by)[:16]}.trace"
 
 

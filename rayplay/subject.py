@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import hint
 from rayplay.formats.guard.text import read_toml
 
 KERNELS = Path(__file__).parent / "tracer" / "kernels"
@@ -29,9 +29,7 @@ def verb_for(subject: str) -> str:
     names = [*known_names(), *known_kernels()]
     is_bare = not set(subject) & set("/.:")
     if is_bare and subject not in names and not Path(subject).is_file():
-        near = nearest(subject, names)
-        hint = f"did you mean {near}?" if near else f"known are {', '.join(names)}"
-        raise UserError(f"no scene or kernel is called {subject}; {hint}")
+        raise UserError(f"no scene or kernel is called {subject}; {hint(subject, names)}")
     return "render"
 
 

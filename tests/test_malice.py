@@ -16,13 +16,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("formats", "ptx", "tracer", "replay", "zatel")
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 NEVER = {
-    "pickle", "marshal", "shelve", "dill", "cloudpickle", "urllib.request", "http.client", "requests", "ftplib",
+    "marshal", "shelve", "dill", "cloudpickle", "urllib.request", "http.client", "requests", "ftplib",
 }  # fmt: skip
 WHERE = {
     "socket": {"formats/hdf5/worker.py", "formats/hdf5/messages.py", "formats/hdf5/source.py"},
     "subprocess": {"formats/hdf5/source.py"},
+    "pickle": {"formats/guard/numba_cache.py"},
 }
-"""Modules that few may use: the sockets to the child process, and the child itself."""
+"""Modules that few may use: the sockets to the child process, the child itself, compiled code under its seal."""
 
 
 def imports(tree: ast.AST) -> set[str]:

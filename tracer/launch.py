@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LAUNCHES
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
@@ -173,6 +175,7 @@ class Prepared:
             repeat = self.plan.repeat[name] if name is not None else None
             rounds, first = (begin.rounds, begin.turn) if at == begin.group else (0, 0)
             while True:
+                LAUNCHES.check((rounds + 1) * len(launches), f"launches of repeat.{name}", file=self.path)
                 for turn, (number, launch) in enumerate(launches[first:], first):
                     yield Place(at, rounds, turn), number, self.bind(launch, rounds)
                 rounds, first = rounds + 1, 0
@@ -187,18 +190,27 @@ class Prepared:
 
     def bind(self, launch: Launch, rounds: int = 0) -> ComputeLaunch:
         """A launch of the file in round ``rounds`` of its repeat."""
-        addresses = {name: self.address(name) for name in self.buffers} | self.handles
+        width = self.module.address_size // 8
+        try:
+            params = tuple(each.encode(self.addresses, rounds, width) for each in launch.parameters)
+        except ValueError as error:  # the step of a value leads out of its type
+            raise UserError(f"{self.path}: parameters of {launch.entry} in round {rounds}: {error}") from None
         return ComputeLaunch(
             module=self.module,
             entry=launch.entry,
             grid=three(launch.grid),
             block=three(launch.block),
-            params=tuple(each.encode(addresses, rounds, self.module.address_size // 8) for each in launch.parameters),
+            params=params,
             memory=self.memory,
             dynamic_shared_bytes=launch.dynamic_shared_bytes,
             stream=launch.stream,
             constants={name: value.encode() for name, value in self.plan.constants.items()},
         )
+
+    @cached_property
+    def addresses(self) -> dict[str, int]:
+        """Addresses of buffers and handles by name."""
+        return {name: self.address(name) for name in self.buffers} | self.handles
 
     def address(self, buffer: str | None) -> int:
         """Device address of a buffer; 0 for none."""

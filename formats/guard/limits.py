@@ -75,6 +75,7 @@ LIST_BYTES = Limit(
     "list-bytes", 64 * MIB, "bytes",
     "A manifest, a kernel list, a pixel list, a CSV of Nsight Compute, a program in PTX or SASS.",
 )  # fmt: skip
+WARPS = Limit("warps", 1 << 23, "warps", "Warps of a trace, of each of which most verbs keep some numbers.")
 STRING_BYTES = Limit("string-bytes", MIB, "bytes", "A text of fixed length in HDF5.")
 TEXT_BYTES = Limit(
     "text-bytes", 4 * MIB, "bytes",
@@ -97,22 +98,26 @@ MESH_ELEMENTS = Limit(
 GLTF_BYTES = Limit("gltf-bytes", 32 * MIB, "bytes", "A .gltf file, or the JSON chunk of a GLB file.")
 INSTANCES = Limit("instances", 1 << 20, "instances", "Nodes of a GLB file.")
 COPIED_BYTES = Limit("copied-bytes", 1 << 34, "bytes", "What the host copies of a trace warm in the L2, together.")
+BUFFER_BYTES = Limit(
+    "buffer-bytes", 512 * MIB, "bytes", "All buffers of a launch file as they are made; they take twice as much."
+)  # fmt: skip
+LAUNCHES = Limit("launches", 1 << 14, "launches", "Launches of a launch file, each round of a repeat counted.")
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
 INSTRUCTIONS = Limit(
     "instructions", 1 << 27, "instructions",
     "Block visits of a warp that is executed, each an instruction at least; `--max-instructions` sets it too.",
 )  # fmt: skip
 CTA_BYTES = Limit("cta-bytes", 1024 * MIB, "bytes", "Records of a CTA of several warps, held until all have ended.")
-WARPS = Limit("warps", 1 << 24, "warps", "Warps of a launch that is executed.")
 SHARED_BYTES = Limit("shared-bytes", 227 << 10, "bytes", "Shared memory of a CTA, dynamic included (that of sm_90).")
 CONSTANT_BYTES = Limit("constant-bytes", 640 << 10, "bytes", "Constants of a program (ten banks of 64 KiB).")
 VARIABLE_BYTES = Limit("variable-bytes", 1 << 32, "bytes", "A variable in global memory.")
 PRINTED_BYTES = Limit("printed-bytes", 16 * MIB, "bytes", "Text that the launches of a memory print, together.")
 
 LIMITS = (
-    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, LIST_BYTES, STRING_BYTES, TEXT_BYTES, KEY_PARTS,
+    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, LIST_BYTES, STRING_BYTES, TEXT_BYTES, KEY_PARTS,
     UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES,
-    TEXTURE_PIXELS, INSTRUCTIONS, CTA_BYTES, WARPS, SHARED_BYTES, CONSTANT_BYTES, VARIABLE_BYTES, PRINTED_BYTES,
+    BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS, INSTRUCTIONS, CTA_BYTES, SHARED_BYTES, CONSTANT_BYTES, VARIABLE_BYTES,
+    PRINTED_BYTES,
 )  # fmt: skip
 
 

@@ -12,8 +12,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
+def meant(name: str, known: Iterable[str], before: str = "") -> str:
+    """``before`` and ``did you mean 'x'?``, or nothing where no known name is near."""
+    near = nearest(name, known)
+    return f"{before}did you mean {near!r}?" if near else ""
+
+
 def hint(name: str, known: Iterable[str]) -> str:
     """End of a message about an unknown name: ``did you mean 'x'?``, or all names where none is near."""
     names = list(known)
-    near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else f"known are {', '.join(names) or 'none'}"
+    return meant(name, names) or f"known are {', '.join(names) or 'none'}"

@@ -70,7 +70,10 @@ def build(cls: Any, raw: Any, place: str | Place) -> Any:
     if origin is tuple:
         if not isinstance(raw, (list, tuple)):
             raise UserError(f"{at}: must be a list, found {raw!r}")
-        return tuple(build(typing.get_args(cls)[0], each, at.item(index)) for index, each in enumerate(raw))
+        wanted = typing.get_args(cls)[0]
+        if wanted in SCALARS and set(map(type, raw)) <= {wanted, int if wanted is float else wanted}:
+            return tuple(raw)  # a hundred thousand numbers need no place each
+        return tuple(build(wanted, each, at.item(index)) for index, each in enumerate(raw))
     if origin is dict or dataclasses.is_dataclass(cls):
         if not isinstance(raw, dict):
             raise UserError(f"{at}: must be a table, found {raw!r}")

@@ -1,24 +1,28 @@
 """Checkpoints: the progress of a long run in one file beside its output, so that a killed run can resume.
 
-A checkpoint is a zip file of numpy arrays, complete or not there; reading one checks the sums of all of them and
-unpickles nothing. It lies beside the hidden partial folder of the run's output (``formats.place.locks``).
+A checkpoint is a zip file of numpy arrays with its digest behind it, complete or not there; reading one checks owner,
+mode and digest, and unpickles nothing. It lies beside the hidden partial folder of the run's output
+(``formats.place.locks``).
 """
 
+import hashlib
 import json
 import os
 import sys
 import time
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.trust import is_own
 from rayplay.formats.place.locks import CHECKPOINT, Claim, companion, left_over, remove_left_overs, remove_partial
 from rayplay.formats.place.publish import make_partial_folder
 
 FACTS, SAME = "facts", "same"
+DIGEST_BYTES, PIECE_BYTES = 32, 1 << 20
 
 
 class Checkpoint(NamedTuple):
@@ -116,9 +120,10 @@ def save_checkpoint(partial: Path, facts: Mapping[str, Any], arrays: Mapping[str
     text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     fresh = partial / "checkpoint.new"
     try:
-        with open(fresh, "wb") as file:
+        with open(os.open(fresh, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600), "w+b") as file:
             numbers = {name: plain(array) for name, array in arrays.items()}
             np.savez(file, allow_pickle=False, **{FACTS: text}, **numbers)
+            file.write(_digest(file, file.seek(0, os.SEEK_END)))
         os.replace(fresh, companion(partial, CHECKPOINT))
     except BaseException:
         fresh.unlink(missing_ok=True)
@@ -126,14 +131,40 @@ def save_checkpoint(partial: Path, facts: Mapping[str, Any], arrays: Mapping[str
 
 
 def load_checkpoint(partial: Path) -> Checkpoint | None:
-    """Checkpoint of a partial folder; None when it is missing or damaged."""
+    """Checkpoint of a partial folder; None when it is missing, was changed, or others may write it."""
+    path = companion(partial, CHECKPOINT)
     try:
-        with np.load(companion(partial, CHECKPOINT), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        facts = json.loads(arrays.pop(FACTS).tobytes())
-    except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError, zipfile.BadZipFile):
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END) - DIGEST_BYTES
+            if size < 0 or not is_own(path) or _digest(file, size) != file.read():
+                return None
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
+    except (OSError, MemoryError):
         return None
+    facts = json.loads(arrays.pop(FACTS).tobytes())
     return Checkpoint(facts, {name: as_objects(array) for name, array in arrays.items()})
+
+
+def _digest(file: BinaryIO, size: int) -> bytes:
+    """Digest of the first ``size`` bytes, behind which the file stands then."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    file.seek(0)
+    while size:
+        piece = file.read(min(size, PIECE_BYTES))
+        digest.update(piece)
+        size -= len(piece)
+    return digest.digest()
+
+
+def take_back(array: np.ndarray, held: np.ndarray, name: str) -> None:
+    """Write what a checkpoint held over ``array``; ``FormatError`` unless shape and dtype are the same."""
+    if (held.shape, held.dtype) != (array.shape, array.dtype):
+        raise FormatError(
+            f"checkpoint: {name} must be {array.dtype}{list(array.shape)}, but is {held.dtype}{list(held.shape)}"
+        )
+    array[...] = held
 
 
 def plain(array: np.ndarray) -> np.ndarray:

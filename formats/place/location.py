@@ -5,7 +5,6 @@ last, after an earlier manifest was removed: a reader finds a whole trace or non
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from rayplay.formats.guard.digest import text_digest
 from rayplay.formats.guard.errors import FormatError, UserError, reason_of
+from rayplay.formats.guard.trust import own_folder, state_root
 
 SPARSE_BLOCK_BYTES = 1 << 16
 LAST = "manifest.json"
@@ -44,14 +44,14 @@ def is_local(path: Path) -> bool:
 
 
 def stand_in(final: Path) -> Path:
-    """The local path beside which the partial folder of ``final`` is made: its own, or one in the temporary folder.
+    """The local path beside which the partial folder of ``final`` is made: its own, or one in the user's state folder.
 
     Of a symbolic link it is what the link names: that is replaced, and the link stays.
     """
     if is_local(final):
         return Path(os.path.realpath(final)) if final.is_symlink() else final
     digest = text_digest(str(final))[:16]
-    return Path(tempfile.gettempdir()) / f"rayplay-{os.getuid()}-{digest}-{final.name}"
+    return own_folder(state_root()) / f"{digest}-{final.name}"
 
 
 def open_binary(path: Path) -> BinaryIO:

@@ -9,9 +9,11 @@ import fcntl
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from rayplay.formats.guard.trust import is_own
 from rayplay.formats.place.location import stand_in
 
 PARTIAL, ASIDE, CHECKPOINT = ".partial", ".old", ".checkpoint"
@@ -96,13 +98,15 @@ def remove_partial(partial: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
     else:
         partial.unlink(missing_ok=True)
-    companion(partial, CHECKPOINT).unlink(missing_ok=True)
+    with suppress(PermissionError):  # one that another user planted
+        companion(partial, CHECKPOINT).unlink(missing_ok=True)
 
 
 def _hidden(final: Path, suffix: str) -> list[Path]:
-    """Hidden names that ``tempfile`` made for ``final``."""
+    """Hidden names that ``tempfile`` made for ``final``; not what another user planted or may write."""
     name = re.compile(rf"\.{re.escape(final.name)}\.[a-z0-9_]{{8}}{re.escape(suffix)}")
     try:
-        return [final.parent / entry for entry in sorted(os.listdir(final.parent)) if name.fullmatch(entry)]
+        found = [final.parent / entry for entry in sorted(os.listdir(final.parent)) if name.fullmatch(entry)]
     except OSError:
         return []
+    return [path for path in found if is_own(path)]

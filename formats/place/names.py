@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from rayplay.formats.guard.errors import FormatError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import meant
 from rayplay.formats.place.location import is_local, location
 
 TRACE = (".trace", ".trace.h5", ".trace.hdf5")
@@ -34,9 +34,8 @@ def completed(given: str, suffixes: Sequence[str], kind: str) -> Path:
             candidate = Path(folder) / f"{given}{suffix}"
             if candidate.exists():
                 return candidate
-    near = nearest(given, present(suffixes))
-    if near is not None:
-        raise FormatError(f"no such {kind}; did you mean {near}?", file=given)
+    if near := meant(given, present(suffixes)):
+        raise FormatError(f"no such {kind}; {near}", file=given)
     return path
 
 

@@ -35,9 +35,7 @@ def make_partial_folder(final: Path) -> Claim:
     _check_parent(final)
     remove_left_overs(final)
     near = stand_in(final)
-    claim = _held(lambda: tempfile.mkdtemp(prefix=f".{near.name}.", suffix=PARTIAL, dir=near.parent), final)
-    claim.path.chmod(0o777 & ~_umask())
-    return claim
+    return _held(lambda: tempfile.mkdtemp(prefix=f".{near.name}.", suffix=PARTIAL, dir=near.parent), final)
 
 
 def publish_folder(partial: Path, final: Path) -> None:
@@ -46,6 +44,7 @@ def publish_folder(partial: Path, final: Path) -> None:
         put_folder(partial, final)
         return
     final = stand_in(final)
+    partial.chmod(0o777 & ~_umask())  # until now it was the user's alone
     sync_folder(partial)
     try:
         os.rename(partial, final)

@@ -8,13 +8,12 @@ method of the builder per reduction, with the values of its children and the par
 import bisect
 import hashlib
 import json
-import os
 import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard import sealed
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Position
 
@@ -89,24 +88,12 @@ def table(path: Path = GRAMMAR) -> Table:
     """The table of a grammar, from the cache when the grammar and lark are the ones it was made with."""
     grammar = path.read_text()
     key = hashlib.sha256(f"{version('lark')}\n{grammar}\n{Path(__file__).read_text()}".encode()).hexdigest()[:16]
-    kept = cache_root() / f"ptx-{path.stem}-{key}.json"
-    try:
-        return _from_json(kept.read_text())
-    except (OSError, ValueError, KeyError):
-        pass
-    text = json.dumps(_make_table(grammar)._asdict())
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        temporary = kept.with_suffix(f".{os.getpid()}")
-        temporary.write_text(text)
-        temporary.replace(kept)
-    except OSError:
-        pass  # a cache that cannot be written only costs time
-    return _from_json(text)
-
-
-def _from_json(text: str) -> Table:
-    raw = json.loads(text)
+    name = f"ptx-{path.stem}-{key}.json"
+    data = sealed.load(name)
+    if data is None:
+        data = json.dumps(_make_table(grammar)._asdict()).encode()
+        sealed.keep(name, data)
+    raw = json.loads(data)
     raw["rules"] = [tuple(rule) for rule in raw["rules"]]
     return Table(**raw)
 

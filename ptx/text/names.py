@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import meant
 from rayplay.ptx import ir
 from rayplay.ptx.isa.special import SPECIAL
 
@@ -22,8 +22,8 @@ class Hints:
         if self._left <= 0 or len(known) > MOST_COMPARED or len(name) > MOST_LETTERS:
             return ""
         self._left -= 1
-        near = nearest(name, known)
-        return f" (did you mean '{near}'?)" if near else ""
+        near = meant(name, known)
+        return f" ({near})" if near else ""
 
 
 class Names:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rayplay.door.output import has_colour
 from rayplay.door.parser import Parser
 from rayplay.formats.guard.answer import answer
-from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard.trust import cache_root, own_folder
 
 PINNED = Path(__file__).parents[1] / "constraints.txt"
 LEAST_FREE_BYTES = 1 << 30  # of a disk: a trace of 512x512 pixels is 0.6 GiB
@@ -124,11 +124,11 @@ def cache_check() -> Check:
     """Whether compiled code can be kept, and how much there is."""
     root = cache_root()
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        own_folder(root)
         with tempfile.TemporaryFile(dir=root):
             pass
     except OSError as error:
-        return Check("wrong", "cache", f"{root}: cannot be written: {error.strerror}; RAYPLAY_CACHE names another")
+        return Check("wrong", "cache", f"{root}: cannot be used: {error.strerror}; RAYPLAY_CACHE names another")
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     return Check("ok", "cache", f"{root}, {size / 2**20:,.0f} MiB of compiled code; it may be removed")
 

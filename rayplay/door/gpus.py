@@ -84,7 +84,7 @@ def write_gpu(arguments: argparse.Namespace) -> int:
     if source.suffix != ".toml":
         raise UserError(f"--base {arguments.base}: must be a .toml description or the name of one")
     text = changed_text(source.read_text(encoding="utf-8"), base.lines, [f"name={out.stem}", *arguments.assignments])
-    load(arguments.base, [f"name={out.stem}", *arguments.assignments])  # every law holds, or nothing is written
+    load(arguments.base, arguments.assignments)  # every law holds, or nothing is written
     with atomic_file(out) as partial:
         partial.write_text(text, encoding="utf-8")
     gpu = load(str(out))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from rayplay.door.verbs import FAMILIES, VERBS
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import hint, meant
 
 HELP_WIDTH = 100  # letters
 # Verbs of the packages, and their names here.
@@ -37,9 +37,8 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_intermixed_args(words)
         if unknown:
             name, _, _ = unknown[0].partition("=")
-            near = nearest(name, self._option_string_actions) if name.startswith("-") else None
-            hint = f"did you mean {near}?" if near else f"{self.prog} --help shows an example"
-            raise UserError(f"unknown argument {unknown[0]}; {hint}")
+            near = meant(name, self._option_string_actions) if name.startswith("-") else ""
+            raise UserError(f"unknown argument {unknown[0]}; {near or f'{self.prog} --help shows an example'}")
         return found
 
     def positions(self, words: Sequence[str]) -> Iterator[int]:
@@ -63,8 +62,7 @@ class Parser(argparse.ArgumentParser):
 
 def suggestion(name: str, known: Sequence[str]) -> str:
     """Why ``name`` is refused: the nearest of ``known``, or all of them."""
-    near = nearest(name, known)
-    return f"unknown name {name}; " + (f"did you mean {near}?" if near else f"known are {', '.join(known)}")
+    return f"unknown name {name}; {hint(name, known)}"
 
 
 def add_output(made: argparse.ArgumentParser) -> None:

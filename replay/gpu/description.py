@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import l1, port, texture
@@ -175,9 +175,8 @@ def find(name: str) -> Path:
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
-        near = nearest(name, shipped)
-        hint = f"; did you mean {near}?" if near else ""
-        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{hint}")
+        near = meant(name, shipped, "; ")
+        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{near}")
     return FOLDER / f"{name}.toml"
 
 

@@ -94,7 +94,4 @@ def compile_with(entry: Any, given: Types, calls: Sequence[Call]) -> None:
 
 def is_cached(dispatcher: Any, given: Types) -> bool:
     """Whether the cache holds machine code for these types."""
-    cache = dispatcher._cache
-    dispatcher.targetctx.refresh()
-    key = cache._index_key(given, dispatcher.targetctx.codegen())
-    return given in dispatcher.overloads or key in cache._cache_file._load_index()
+    return given in dispatcher.overloads or dispatcher._cache.holds(given, dispatcher.targetctx)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.place.checkpoint import Checkpoint
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.place.checkpoint import Checkpoint, take_back
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.results.ledger import Added, Ledger
 from rayplay.replay.results.per_kernel import Attribution
@@ -49,7 +50,8 @@ def state_of(kernels: Attribution) -> Checkpoint:
 def go_on(kernels: Attribution, was: Checkpoint) -> None:
     """Put a replay that has not begun where ``state_of`` was called."""
     (facts, arrays), machine = was, kernels.machine
-    machine.clock[:], machine.lane_cycles[:] = arrays["clock"], arrays["lane_cycles"]
+    take_back(machine.clock, arrays["clock"], "clock")
+    take_back(machine.lane_cycles, arrays["lane_cycles"], "lane_cycles")
     for name in UNITS:
         setattr(machine, name, _give(getattr(machine, name), name, facts["numbers"], arrays))
     streams, launches = machine.streams, machine.launch_of
@@ -80,7 +82,7 @@ def _take(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.n
 def _give(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The state with the arrays and numbers that ``_take`` collected; its arrays are written, not replaced."""
     if isinstance(state, np.ndarray):
-        state[...] = arrays[name]
+        take_back(state, arrays[name], name)
         return state
     if isinstance(state, tuple):
         fields = state._fields  # type: ignore[attr-defined]
@@ -94,10 +96,14 @@ def _open_window(machine: Machine, facts: dict[str, int], arrays: dict[str, np.n
     while last < facts["loaded_warps"]:
         _, last, _ = next(window.batches)
     window.first_warp, window.loaded_warps = facts["first_warp"], facts["loaded_warps"]
-    window.arrays = {name: arrays[f"window.{name}"] for name in window.arrays}
+    for name, empty in window.arrays.items():
+        held = arrays[f"window.{name}"]
+        if (held.dtype, held.shape[1:]) != (empty.dtype, empty.shape[1:]):
+            raise FormatError(f"checkpoint: window.{name} must be rows of {empty.dtype}, but is {held.dtype}")
+        window.arrays[name] = held
     for name in ("groups", "rays", "node_visits"):
         if (array := getattr(window, name)) is not None:
-            array[...] = arrays[f"seen.{name}"]
+            take_back(array, arrays[f"seen.{name}"], name)
 
 
 def _ledger(ledger: Ledger, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from rayplay.formats.guard import strict
 from rayplay.formats.guard import text as text_file
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import hint, nearest
 
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
 CITATION = re.compile(r"(?<![\w/#.-])([a-z][a-z-]*)#([a-z0-9][a-z0-9-]*)")
@@ -147,8 +147,8 @@ class Place(strict.Place):
     def refuse_unknown(self, name: str, known: Iterable[str]) -> None:
         """``UserError`` for an unknown key, by its own line."""
         prefix, near = f"{self.path}." if self.path else "", nearest(name, known)
-        hint = f"; did you mean {prefix}{near}?" if near else f", must be one of {', '.join(known)}"
-        raise UserError(f"{self.text.place(prefix + name)}: unknown key {prefix}{name}{hint}")
+        why = hint(prefix + name, [prefix + near]) if near else hint(name, known)
+        raise UserError(f"{self.text.place(prefix + name)}: unknown key {prefix}{name}; {why}")
 
     def refuse_table(self, error: Exception) -> None:
         """``UserError`` for a broken law of a section."""

@@ -68,7 +68,7 @@ def test_values_of_a_gpu_are_set_by_keyword() -> None:
     assert gpu.with_values(**given) == load("mobile", [
         "rt.warps=8", "scheduler.policy=lrr", "lsu.wide_conflicts=true", "dram.clock_khz=1000000",
     ])  # fmt: skip
-    with pytest.raises(UserError, match=r"unknown key rt\.warp; did you mean rt\.warps\?"):
+    with pytest.raises(UserError, match=r"unknown key rt\.warp; did you mean 'rt\.warps'\?"):
         gpu.with_values(**{"rt.warp": 8})
 
 
@@ -104,7 +104,7 @@ def test_ragged_columns_are_arrays_in_a_frame() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("sampl", "mobile"), "did you mean sample"), (("sample", "mobil"), "did you mean mobile")],
+    [(("sampl", "mobile"), "did you mean 'sample'"), (("sample", "mobil"), "did you mean 'mobile'")],
 )
 def test_mistakes_are_user_errors(arguments: tuple[str, str], message: str) -> None:
     with pytest.raises(UserError, match=message):

@@ -48,5 +48,5 @@ def test_the_sample_comes_with_the_package() -> None:
 
 def test_a_mistyped_name_is_answered_with_the_nearest() -> None:
     Path("traces/wknd-path-tracing.trace").mkdir(parents=True)
-    with pytest.raises(FormatError, match=r"wknd-path-tracig: no such trace; did you mean wknd-path-tracing\?"):
+    with pytest.raises(FormatError, match=r"wknd-path-tracig: no such trace; did you mean 'wknd-path-tracing'\?"):
         trace_name("wknd-path-tracig")

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import BUFFER_BYTES
 from rayplay.tracer.launchfile.file import Buffer, Expectation, LaunchFile
 from rayplay.tracer.memory.arena import DeviceMemory
 
 Array = NDArray[np.generic]
+WIDEST_BYTES = 8
+VALUES_AT_ONCE = 1 << 20
 
 
 def confined(path: Path, name: str, place: str) -> Path:
@@ -32,16 +35,34 @@ def place_buffers(plan: LaunchFile, path: Path, memory: DeviceMemory) -> dict[st
     views: dict[str, Array] = {}
     offsets_first = sorted(plan.buffers, key=lambda name: plan.buffers[name].offsets is not None)
     contents: dict[str, Array] = {}
+    total = 0
     for name in offsets_first:
+        buffer, place = plan.buffers[name], f"{path}: buffers.{name}"
+        needed = _bytes_needed(buffer, path, name, contents)
+        total += needed
+        _check_memory(needed, place)
+        BUFFER_BYTES.check(total, "bytes of the buffers so far", file=place)
         try:
-            contents[name] = _contents(plan.buffers[name], path, name, contents)
+            contents[name] = _contents(buffer, path, name, contents)
         except MemoryError:
-            raise UserError(f"{path}: buffers.{name}: must fit the memory that is free, and does not") from None
+            raise UserError(f"{place}: must fit the memory that is free, and does not") from None
     for name in plan.buffers:
         values = contents.pop(name)
         address = memory.allocate(values, name=f"buffer {name!r}")
         views[name] = memory.view(address, values.dtype, values.shape)
     return views
+
+
+def _bytes_needed(buffer: Buffer, path: Path, name: str, others: dict[str, Array]) -> int:
+    """Bytes that making the contents takes: of generators that draw or count, as 8 bytes a value."""
+    size = np.dtype(buffer.dtype).itemsize
+    if buffer.file is not None:
+        return confined(path, buffer.file, f"buffers.{name}.file").stat().st_size
+    if buffer.generator == "graph_neighbours":
+        return WIDEST_BYTES * _edges(others.get(buffer.offsets or ""), f"{path}: buffers.{name}")
+    if buffer.values is not None:
+        return size * len(buffer.values)
+    return math.prod(buffer.shape) * (size if buffer.generator in (None, "zeros", "ones") else WIDEST_BYTES)
 
 
 def check_expectations(plan: LaunchFile, path: Path, buffers: dict[str, Array]) -> None:
@@ -75,6 +96,7 @@ def _expected_values(expectation: Expectation, found: Array, place: str) -> Arra
 
 def read_npy(file: Path) -> Array:
     """Values of a .npy file without objects; ``UserError`` when it is something else."""
+    BUFFER_BYTES.check(file.stat().st_size, "its length", file=file)
     try:
         mapped = np.load(file, mmap_mode="r", allow_pickle=False)  # refuses more values than the file has
         values = np.array(mapped) if isinstance(mapped, np.ndarray) else None
@@ -97,7 +119,6 @@ def _contents(buffer: Buffer, path: Path, name: str, others: dict[str, Array]) -
         return np.ascontiguousarray(values)
     if buffer.generator == "graph_neighbours":
         return _graph_neighbours(buffer, others.get(buffer.offsets or ""), f"{path}: {place}")
-    _check_memory(math.prod(buffer.shape) * np.dtype(buffer.dtype).itemsize, f"{path}: {place}")
     return _generate(buffer)
 
 
@@ -129,28 +150,45 @@ def _generate(buffer: Buffer) -> Array:
     return np.zeros(buffer.shape, dtype)
 
 
+def _edges(offsets: Array | None, place: str) -> int:
+    """Edges of the graph whose offsets a buffer holds."""
+    if offsets is None or offsets.ndim != 1 or offsets.dtype.kind not in "iu" or offsets.size < 2:
+        raise UserError(f"{place}.offsets: must be a buffer of two whole numbers at least, with one dimension")
+    if offsets[-1] < 0:
+        raise UserError(f"{place}.offsets: the last one must be at least 0, found {offsets[-1]}")
+    return int(offsets[-1])
+
+
 def _graph_neighbours(buffer: Buffer, offsets: Array | None, place: str) -> Array:
-    """Targets of the edges of a random directed graph: ``offsets[-1]`` vertices, each equally likely."""
-    if offsets is None or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
-        raise UserError(f"{place}.offsets: must be a buffer of whole numbers with one dimension")
-    edges = int(offsets[-1])
-    _check_memory(edges * np.dtype(np.int64).itemsize, place)
+    """Targets of the edges of a random directed graph: ``offsets[-1]`` edges to vertices, each equally likely."""
+    edges = _edges(offsets, place)
+    assert offsets is not None
     return np.random.default_rng(buffer.seed).integers(0, offsets.size - 1, edges).astype(buffer.dtype)
 
 
 def _compare(found: Array, expected: Array, expectation: Expectation, place: str) -> None:
-    exact = expectation.absolute == 0 and expectation.relative == 0
-    wide = np.float64 if found.dtype.kind == "f" else np.longdouble
-    if exact:
-        close = (found == expected) | ((found != found) & (expected != expected))
-    else:
-        values, wanted = found.astype(wide), expected.astype(wide)
-        close = np.isclose(values, wanted, expectation.relative, expectation.absolute, equal_nan=True)
-    if close.all():
+    ours, theirs = found.reshape(-1), expected.reshape(-1)
+    different, first = 0, -1
+    for start in range(0, ours.size, VALUES_AT_ONCE):
+        piece = slice(start, start + VALUES_AT_ONCE)
+        away = np.flatnonzero(~_close(ours[piece], theirs[piece], expectation))
+        different += len(away)
+        if first < 0 and len(away):
+            first = start + int(away[0])
+    if first < 0:
         return
-    index = tuple(int(each) for each in np.argwhere(~close)[0])
+    index = tuple(int(each) for each in np.unravel_index(first, found.shape))
     raise UserError(
         f"{place}: buffer {expectation.buffer}{list(index)} must be {expected[index]} "
         f"(absolute {expectation.absolute:g}, relative {expectation.relative:g}), found {found[index]}; "
-        f"{int((~close).sum())} of {close.size} values differ"
+        f"{different} of {found.size} values differ"
     )
+
+
+def _close(found: Array, expected: Array, expectation: Expectation) -> NDArray[np.bool_]:
+    """Which values are as expected; NaN is NaN."""
+    if expectation.absolute == 0 and expectation.relative == 0:
+        return (found == expected) | ((found != found) & (expected != expected))
+    wide = np.float64 if found.dtype.kind == "f" else np.longdouble
+    values, wanted = found.astype(wide), expected.astype(wide)
+    return np.isclose(values, wanted, expectation.relative, expectation.absolute, equal_nan=True)

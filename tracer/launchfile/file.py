@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LAUNCHES
 from rayplay.formats.guard.strict import build, check_choice
 from rayplay.formats.guard.text import read_toml
 from rayplay.tracer.launchfile.images import HANDLE_BYTES, ImageTables
@@ -37,6 +38,9 @@ GENERATORS: dict[str, frozenset[str]] = {
 LARGEST_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_BLOCK = (1024, 1024, 64)
 LARGEST_CTA = 1024
+LARGEST_SHARED_BYTES = 227 << 10  # of a CTA, as on sm_90
+MOST_AXES = 32
+WIDEST_INTEGER = 1 << 1023
 LARGEST_NUMBER = 1e300
 LARGEST_STREAM = 2**32 - 1  # as wide as the column of a trace
 LARGEST_DEGREE = 2**31 - 1
@@ -62,6 +66,8 @@ class Buffer:
         check_choice(self.dtype, DTYPES, "dtype")
         if any(length < 1 for length in self.shape):
             raise ValueError(f"shape must be of positive lengths, found {list(self.shape)}")
+        if len(self.shape) > MOST_AXES:
+            raise ValueError(f"shape must be of at most {MOST_AXES} lengths, found {len(self.shape)}")
         if math.prod(self.shape) * np.dtype(self.dtype).itemsize > RESERVED_BYTES:
             raise ValueError(f"shape must be of at most {RESERVED_BYTES} bytes, found {list(self.shape)}")
         if sum(each is not None for each in (self.values, self.file, self.generator)) > 1:
@@ -113,6 +119,8 @@ class Value:
         for number in numbers:
             if dtype.kind != "f" and not _holds(dtype, number):
                 raise ValueError(f"value must be a whole number that fits {self.type}, found {number!r}")
+        if any(isinstance(number, int) and abs(number) > WIDEST_INTEGER for number in numbers):
+            raise ValueError(f"value must fit {self.type}, found a whole number of more than 1024 bits")
         with np.errstate(over="ignore"):
             encoded = np.array(numbers, dtype)
         if np.any(np.isinf(encoded) != np.isinf(numbers)):
@@ -199,8 +207,9 @@ class Launch:
         _check_lengths("block", self.block, LARGEST_BLOCK)
         if int(np.prod(self.block)) > LARGEST_CTA:
             raise ValueError(f"block must have at most {LARGEST_CTA} threads, found {int(np.prod(self.block))}")
-        if self.dynamic_shared_bytes < 0 or self.stream < 0:
-            raise ValueError("dynamic_shared_bytes and stream must be at least 0")
+        if not 0 <= self.dynamic_shared_bytes <= LARGEST_SHARED_BYTES or self.stream < 0:
+            limits = f"at least 0 and dynamic_shared_bytes at most {LARGEST_SHARED_BYTES}"
+            raise ValueError(f"dynamic_shared_bytes and stream must be {limits}, found {self.dynamic_shared_bytes}")
         if self.stream > LARGEST_STREAM:
             raise ValueError(f"stream must be at most {LARGEST_STREAM}, found {self.stream}")
 
@@ -251,6 +260,10 @@ class LaunchFile(ImageTables):
     repeat: dict[str, Repeat] = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
 
+    def rounds(self, launch: Launch) -> int:
+        """How often a launch runs at least."""
+        return self.repeat[launch.repeat].times or 1 if launch.repeat in self.repeat else 1
+
 
 def read_launch_file(path: Path) -> LaunchFile:
     """Read and check a launch file; ``UserError`` names the file, the key, the rule and the value."""
@@ -259,6 +272,7 @@ def read_launch_file(path: Path) -> LaunchFile:
     if not found.launch:
         raise UserError(f"{path}: launch: must have at least one launch")
     found.check(found.buffers, str(path))
+    LAUNCHES.check(sum(found.rounds(launch) for launch in found.launch), "its launches, in all rounds", file=path)
     for number, launch in enumerate(found.launch):
         place = f"{path}: launch[{number}]"
         if launch.repeat is not None:
@@ -287,5 +301,5 @@ def _check_lengths(name: str, lengths: tuple[int, ...], largest: tuple[int, ...]
 
 
 def _holds(dtype: np.dtype, number: float) -> bool:
-    limits = np.iinfo(dtype)
-    return isinstance(number, int) and int(limits.min) <= number <= int(limits.max)
+    bits, signed = 8 * dtype.itemsize, dtype.kind == "i"
+    return isinstance(number, int) and -(signed << bits - 1) <= number < 1 << bits - signed

@@ -1,5 +1,6 @@
 """Textures, samplers and surfaces of a launch file: tables of the file, and their handles in device memory."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -92,7 +93,7 @@ class ImageTables:
     def check(self, buffers: Mapping[str, object], place: str) -> None:
         """Every buffer that a table names is one of the file's, and no name stands for two things (``UserError``)."""
         names = [*buffers, *self.handle_names()]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
             raise UserError(f"{place}: buffers, textures, samplers and surfaces must have different names: {twice[0]}")
         for key, name, table in self.tables():

@@ -1,16 +1,14 @@
 """Machine code of a launch: LLVM IR to native code, kept on disk by the content it was made from."""
 
 import hashlib
-import os
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard import sealed
 from rayplay.formats.guard.digest import source_digest
 from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
@@ -61,12 +59,11 @@ def compile_program(
     Raises ``UserError`` naming the first opcode the executor lacks, and for a processor that is not known.
     """
     cpu = chosen()
-    path = cache_root() / "machine-code" / f"{content_key(functions, symbols, records, cpu)}.o"
-    try:
-        data = path.read_bytes()
-    except OSError:
+    name = f"machine-code/{content_key(functions, symbols, records, cpu)}.o"
+    data = sealed.load(name)
+    if data is None:
         data = translate(lower_program(functions, symbols, records), cpu)
-        _keep(path, data)
+        sealed.keep(name, data)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), cpu.machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
@@ -97,14 +94,3 @@ def _optimised(text: str, cpu: Cpu) -> llvm.ModuleRef:
         getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)
     return module
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Write under a temporary name first, so that a reader never sees half a file; a full disk only costs the cache."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.guard.limits import PRINTED_BYTES
+from rayplay.formats.place.checkpoint import take_back
 
 FIRST_ADDRESS = 0x1000_0000
 FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
@@ -43,8 +44,8 @@ class DeviceMemory:
         self.allocations: list[Allocation] = []  # first address, bytes and name, in the order of addresses
         self._table = np.zeros((64, 2), np.int64)  # the same for compiled code: first address, end
         self._rows = 0
-        self._lent: dict[int, tuple[int, int]] = {}  # what lies before an allocation that is lent: its end, its gap
-        self.holes: list[tuple[int, int]] = []  # given back, with allocations behind them
+        self.holes: list[Allocation] = []  # given back, with allocations behind them
+        self._lent: dict[int, tuple[Allocation, int, int]] = {}  # by address; where memory ended before, and its gap
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
@@ -78,51 +79,25 @@ class DeviceMemory:
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
 
-    def lend(self, size: int, name: str) -> int:
-        """Take zero bytes until ``give_back``, from a hole that is large enough if there is one: their address."""
-        fitting = next((hole for hole in self.holes if 0 < size <= hole[1]), None)
-        before = self.used_bytes, self._gap
-        if fitting is None:
-            address = self.allocate(size, name=name, gap=0)
-            self._lent[address] = before
-            return address
-        self.holes.remove(fitting)
-        insort(self.allocations, (*fitting, name))
-        self._make_table()
-        return fitting[0]
-
-    def give_back(self, address: int) -> None:
-        """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
-        held = next(each for each in reversed(self.allocations) if each[0] == address)
-        self.allocations.remove(held)
-        self._make_table()
-        start = GUARD_BYTES + address - FIRST_ADDRESS
-        end = start + held[1]
-        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
-        raw = np.frombuffer(self._map, np.uint8)
-        if first < last:
-            self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
-            raw[last:end] = 0
-        raw[start : min(first, end)] = 0
-        if end - GUARD_BYTES == self.used_bytes and address in self._lent:
-            self.used_bytes, self._gap = self._lent.pop(address)
-        elif held[1]:
-            self.holes.append(held[:2])
-
-    def _make_table(self) -> None:
-        rows = [(address, address + size) for address, size, _ in self.allocations if size]
-        self._rows = len(rows)
-        self._table[: self._rows] = np.array(rows, np.int64).reshape(-1, 2)
-
     def _note(self, allocation: Allocation) -> None:
-        self.allocations.append(allocation)
         address, size, _ = allocation
+        if self.allocations and self.allocations[-1] > allocation:
+            insort(self.allocations, allocation)
+            self._tabulate()
+            return
+        self.allocations.append(allocation)
         if not size:
             return
         if self._rows == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
         self._table[self._rows] = address, address + size
         self._rows += 1
+
+    def _tabulate(self) -> None:
+        held = [(address, address + size) for address, size, _ in self.allocations if size]
+        self._rows = len(held)
+        self._table = np.zeros((max(64, 2 * self._rows), 2), np.int64)
+        self._table[: self._rows] = np.array(held, np.int64).reshape(-1, 2)
 
     def table(self) -> np.ndarray:
         """int64[allocations with bytes, 2]: first address and end, in the order of addresses."""
@@ -159,6 +134,38 @@ class DeviceMemory:
         PRINTED_BYTES.check(self.printed_bytes, f"{place}: printed text")
         self.printed.append(text)
 
+    def lend(self, size: int, name: str) -> int:
+        """Take zero bytes until ``give_back``, from a hole that is large enough if there is one: their address."""
+        before = self.used_bytes, self._gap
+        fitting = next((hole for hole in self.holes if 0 < size <= hole[1]), None)
+        if fitting is None:
+            address = self.allocate(size, name=name, gap=0)
+            self._lent[address] = ((address, size, name), *before)
+            return address
+        self.holes.remove(fitting)
+        self._note(fitting)
+        self._lent[fitting[0]] = (fitting, *before)
+        return fitting[0]
+
+    def give_back(self, address: int) -> None:
+        """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
+        held, used_before, gap_before = self._lent.pop(address)
+        self.allocations.remove(held)
+        self._tabulate()
+        start = address - FIRST_ADDRESS
+        end = start + held[1]
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < last:
+            self._map.madvise(mmap.MADV_DONTNEED, GUARD_BYTES + first, last - first)
+            self._bytes[start:first] = 0
+            self._bytes[last:end] = 0
+        else:
+            self._bytes[start:end] = 0
+        if end == self.used_bytes:
+            self.used_bytes, self._gap = used_before, gap_before
+        elif held[1]:
+            self.holes.append(held)
+
     def mark(self) -> dict[str, Any]:
         """Places of everything, for ``go_back``: JSON facts."""
         places = {
@@ -182,26 +189,30 @@ class DeviceMemory:
 
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Hold again what ``snapshot`` gave, in a memory whose first allocations were the same."""
+        if not 0 <= facts["used_bytes"] <= len(self._bytes):
+            raise FormatError(
+                f"checkpoint: used_bytes must be at most {len(self._bytes)}, but is {facts['used_bytes']}"
+            )
         self._lie(facts)
         self.printed[:], self.outside = facts["printed"], dict(facts["outside"])
         self.printed_bytes = sum(map(len, self.printed))
         for start, block in self._blocks():
             held = arrays.get(f"memory{start}")
             if held is not None:
-                block[:] = held
+                take_back(block, held, f"memory{start}")
             elif block.any():
                 block[:] = 0
 
     def _places(self) -> dict[str, Any]:
-        lists = {"allocations": list(self.allocations), "holes": list(self.holes)}
-        return {"used_bytes": self.used_bytes, "gap": self._gap, **lists}
+        return {"used_bytes": self.used_bytes, "gap": self._gap, "allocations": list(self.allocations),
+                "holes": list(self.holes)}  # fmt: skip
 
     def _lie(self, places: dict[str, Any]) -> None:
         self.used_bytes, self._gap, self._rows = places["used_bytes"], places["gap"], 0
-        self.holes[:] = [(address, size) for address, size in places["holes"]]
         self.allocations.clear()
         for address, size, name in places["allocations"]:
             self._note((address, size, name))
+        self.holes[:] = [(address, size, name) for address, size, name in places["holes"]]
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Memory in use, block after block."""

@@ -12,6 +12,7 @@ import numpy as np
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.guard.code_cache import FILES
 from rayplay.formats.guard.digest import source_digest
+from rayplay.formats.place.checkpoint import take_back
 from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.recorder import Counts
@@ -42,7 +43,7 @@ class LaunchNotes:
         self.memory.restore(self.resumed.facts, self.resumed.arrays)
         for name, word in self.memory.machine_words().items():
             machine[MACHINE[name]] = word
-        steps[:] = self.resumed.arrays["steps"]
+        take_back(steps, self.resumed.arrays["steps"], "steps")
         for name, value in self.resumed.facts["counts"].items():
             setattr(counts, name, value)
 

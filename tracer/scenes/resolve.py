@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import hint
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first
 from rayplay.tracer.scenes.forest import forest
@@ -67,9 +67,7 @@ def _find(name: str, options: dict[str, int]) -> Scene:
         return read_scene_pack(pack)
     if path.suffix.lower() in (*SUFFIXES, ".json") or "/" in name:
         raise UserError(f"{name}: no such scene file")
-    near = nearest(name, known_names())
-    hint = f"did you mean {near}? " if near else ""
-    raise UserError(f"no scene is called {name}; {hint}known: {', '.join(known_names())}")
+    raise UserError(f"no scene is called {name}; {hint(name, known_names())}")
 
 
 def _generate(generator: str, argument: str, options: dict[str, int]) -> Scene:

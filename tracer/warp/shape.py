@@ -1,5 +1,6 @@
 """Grid and block of a launch and the memory of its threads."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,7 @@ class Shape:
 def image_shape(linked: LinkedLaunch, launch: ImageLaunch) -> Shape:
     """A warp per 32x1 pixels, a CTA each."""
     name = launch.name or launch.programs[launch.raygen_index][1].name
+    WARPS.check(-(-launch.width // LANES) * launch.height, f"warps of {launch.width}x{launch.height} pixels", file=name)
     return Shape(
         name, (-(-launch.width // LANES), launch.height, 1), (LANES, 1, 1), launch.raygen_index, b"", 0, 0,
         image_chain(linked, launch, lambda f: f.layout.local_bytes),
@@ -78,14 +80,13 @@ def image_shape(linked: LinkedLaunch, launch: ImageLaunch) -> Shape:
 
 
 def compute_shape(linked: LinkedLaunch, launch: ComputeLaunch) -> Shape:
-    """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size, and for a launch
-    larger than its limits."""
+    """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size, and for a grid of
+    too many warps or a CTA of too much shared memory."""
     source = launch.module.source_name
-    warps = int(np.prod([*launch.grid], dtype=object)) * -(-int(np.prod([*launch.block], dtype=object)) // LANES)
-    WARPS.check(warps, f"{launch.entry}: grid times warps of a CTA", file=source)
-    SHARED_BYTES.check(
-        linked.shared_bytes + launch.dynamic_shared_bytes, f"{launch.entry}: shared memory of a CTA", file=source
-    )
+    warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
+    WARPS.check(warps, f"warps of {launch.entry}", file=source)
+    shared = linked.shared_bytes + launch.dynamic_shared_bytes
+    SHARED_BYTES.check(shared, f"{launch.entry}: shared memory of a CTA", file=source)
     return Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, linked.functions[0].function),
         launch.dynamic_shared_bytes, launch.stream, _local_bytes(linked, launch),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.changes.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
 from rayplay.zatel.replays.metrics import RULES
@@ -86,9 +86,8 @@ def _times(gpu: Gpu, key: str, sign: str, factor: int, change: str) -> int:
     unit, _, name = key.partition(".")
     value = getattr(getattr(gpu, unit, None), name, None)
     if not isinstance(value, int) or isinstance(value, bool):
-        near = nearest(key, whole_numbers(gpu))
-        hint = f"; did you mean {near}?" if near else ""
-        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}{hint}")
+        near = meant(key, whole_numbers(gpu), "; ")
+        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}{near}")
     if sign == "/" and value % factor:
         raise UserError(f"--change {change}: {key} is {value}, which {factor} must divide")
     return value * factor if sign == "*" else value // factor

@@ -1,21 +1,23 @@
 """Content-addressed store of results: equal inputs and equal code are computed once.
 
-A store is a folder with one JSON file per entry, named by the SHA-256 of its key. The file holds the key beside the
-value, so ``jq`` or pandas can search a study. An entry is published whole or not at all, so several processes may
-share a store and an interrupted study resumes.
+A store is a folder with one JSON file per entry, named by the SHA-256 of its key. The file holds the key and a
+digest beside the value, so ``jq`` or pandas can search a study. An entry is published whole or not at all, so several
+processes of a user may share a store and an interrupted study resumes.
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.digest import canonical, file_digest, json_digest, source_digest, text_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.formats.guard.trust import is_own
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.layers import RESULTS
 
@@ -32,21 +34,27 @@ class Store:
         self.folder = folder
 
     def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Value of ``key``; ``None`` when it is missing or its file is damaged."""
+        """Value of ``key``; ``None`` when it is missing or, after a line, changed, or others may write it."""
         text = canonical(key)
-        try:
-            entry = parse_json(read_text(self._path(text), limit=LIST_BYTES), self._path(text))
-        except UserError:
+        path = self._path(text)
+        if not path.exists():
             return None
-        is_whole = isinstance(entry, dict) and "value" in entry and canonical(entry.get("key", {})) == text
-        return entry["value"] if is_whole else None
+        try:
+            entry = parse_json(read_text(path, limit=LIST_BYTES), path)
+            if is_own(path) and canonical(entry["key"]) == text and json_digest(entry["value"]) == entry["sha256"]:
+                return cast(dict[str, Any], entry["value"])
+        except (UserError, KeyError, TypeError):
+            pass
+        print(f"warning: {path}: is damaged, or others may write it; it is made again", file=sys.stderr)
+        return None
 
     def put(self, key: Mapping[str, Any], value: dict[str, Any]) -> None:
         """Store ``value``, JSON, under ``key``, replacing an earlier value."""
         path = self._path(canonical(key))
         path.parent.mkdir(exist_ok=True)
         with atomic_file(path) as partial:
-            partial.write_text(json.dumps({"key": key, "value": value}, sort_keys=True) + "\n", encoding="utf-8")
+            entry = {"key": key, "sha256": json_digest(value), "value": value}
+            partial.write_text(json.dumps(entry, sort_keys=True) + "\n", encoding="utf-8")
 
     def _path(self, text: str) -> Path:
         digest = text_digest(text)

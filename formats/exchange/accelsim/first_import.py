@@ -26,8 +26,7 @@ def compile_importer() -> None:
 
 def is_cached() -> bool:
     """Whether the largest of them was compiled before."""
-    stats = parse.parse_operations.stats
-    return any(Path(stats.cache_path).glob("parse.parse_operations-*.nbi"))
+    return any(Path(parse.parse_operations.stats.cache_path).glob("*"))
 
 
 def empty_line() -> tuple[np.ndarray, np.ndarray]:

@@ -88,7 +88,7 @@ def test_an_edit_discards_the_engine_or_stored_results_only_where_it_may_change_
 
 # Imported by modules with compiled functions for what Python does around them: errors, types in annotations, reading.
 NO_CODE = ("formats/guard", "formats/dataset", "formats/parquet", "formats/exchange/accelsim/sass_classes.py",
-           "tracer/scenes", "replay/layers.py")  # fmt: skip
+           "formats/place", "tracer/scenes", "replay/layers.py")  # fmt: skip
 DECORATORS = {"compiled", "inlined", "entry_point", "inlined_entry_point", "intrinsic", "callback", "cfunc", "loop"}
 
 
@@ -147,7 +147,7 @@ WHERE = "from rayplay.replay.engine.quantum import run_quanta as f; print(f._cac
 def test_zatel_and_replay_share_one_compiled_engine(tmp_path: Path) -> None:
     """Whatever is imported before it, and whatever folder the environment names for numba."""
     alone = folder(WHERE, tmp_path)
-    assert alone.startswith(str(tmp_path / "numba-replay-"))
+    assert alone.startswith(str(tmp_path / "sealed/numba-replay-"))
     before = "import rayplay.zatel.model.walk, rayplay.tracer.native.jit, rayplay.formats.edit.rows"
     assert folder(f"{before}\n{WHERE}", tmp_path) == alone
     assert folder(WHERE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "elsewhere")) == alone
@@ -155,7 +155,7 @@ def test_zatel_and_replay_share_one_compiled_engine(tmp_path: Path) -> None:
 
 def test_each_package_keeps_its_code_in_its_own_folder(tmp_path: Path) -> None:
     loops = "from rayplay.zatel.model.walk import spread as f; print(f._cache.cache_path)"
-    assert folder(loops, tmp_path).startswith(str(tmp_path / "numba-zatel-"))
+    assert folder(loops, tmp_path).startswith(str(tmp_path / "sealed/numba-zatel-"))
 
 
 def folder(program: str, cache: Path, **environment: str) -> str:

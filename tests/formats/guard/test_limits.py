@@ -21,6 +21,7 @@ from rayplay.formats.guard.text import read_toml
 from rayplay.formats.guard.xz import RATIO_COUNTS_FROM, open_packed
 from rayplay.formats.schema.manifest import MANIFEST
 from rayplay.replay.launch.host_copies import Copies
+from rayplay.tracer.launch import run_launch_file
 from tests.tracer.execution.test_limits import ALL as EXECUTED
 from tests.tracer.scenes.test_limits import BOUNDS as SCENES
 
@@ -51,6 +52,31 @@ def key_parts(sample: Path, folder: Path) -> Callable[[], object]:
 
 def copies(sample: Path, folder: Path) -> Callable[[], object]:
     return lambda: Copies(open_trace(sample), "whole")
+
+
+LAUNCH = """
+program = "k.ptx"
+[repeat.r]
+times = 3
+[[launch]]
+entry = "k"
+grid = [4]
+block = [33]
+repeat = "r"
+[[launch]]
+entry = "k"
+grid = [1]
+block = [32]
+[buffers.a]
+dtype = "uint32"
+shape = [5]
+"""
+
+
+def launch_file(sample: Path, folder: Path) -> Callable[[], object]:
+    (folder / "k.ptx").write_text(".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n")
+    (folder / "k.toml").write_text(LAUNCH)
+    return lambda: run_launch_file(folder / "k.toml", folder / "k.trace", backend="interpreter", progress=False)
 
 
 def packed(folder: Path, text: bytes) -> Path:
@@ -90,6 +116,9 @@ CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_TEXT_BYTES": [toml],
     "RAYPLAY_MAX_KEY_PARTS": [key_parts],
     "RAYPLAY_MAX_COPIED_BYTES": [copies],
+    "RAYPLAY_MAX_BUFFER_BYTES": [launch_file],
+    "RAYPLAY_MAX_LAUNCHES": [launch_file],
+    "RAYPLAY_MAX_WARPS": [launch_file],
     "RAYPLAY_MAX_UNPACKED_BYTES": [unpacked],
     "RAYPLAY_MAX_RATIO": [ratio],
 }

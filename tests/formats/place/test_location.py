@@ -30,10 +30,9 @@ def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     """A folder of an empty store; partial folders are made in ``tmp_path``, where none may be left."""
     MemoryFileSystem.store.clear()
     MemoryFileSystem.pseudo_dirs[:] = [""]
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     yield "memory://bucket"
-    assert not list((tmp_path / "temporary").iterdir())
+    assert not list((tmp_path / "rayplay").glob("*"))
     MemoryFileSystem.store.clear()
 
 

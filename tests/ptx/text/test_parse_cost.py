@@ -39,12 +39,13 @@ def test_reading_is_linear(wrap, statement) -> None:
     assert third - second <= 1.02 * (second - first) + 10
 
 
-def test_the_cached_table_is_rebuilt_when_damaged(tmp_path, monkeypatch, wrap) -> None:
+def test_the_cached_table_is_rebuilt_when_damaged(tmp_path, monkeypatch, capsys, wrap) -> None:
     monkeypatch.setenv("RAYPLAY_CACHE", str(tmp_path))
     first = parse(wrap("ret;"), "x")
-    (kept,) = tmp_path.glob("ptx-grammar-*.json")
+    (kept,) = tmp_path.glob("sealed/ptx-grammar-*.json")
     kept.write_text("{}")
     assert parse(wrap("ret;"), "x") == first
+    assert f"{kept}: is damaged" in capsys.readouterr().err
     kept.unlink()
     kept.parent.chmod(0o500)
     assert parse(wrap("ret;"), "x") == first

@@ -36,7 +36,7 @@ def test_every_value_has_a_source(name: str) -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("l1.byte=3", "unknown key l1.byte; did you mean l1.bytes?"),
+        ("l1.byte=3", "unknown key l1.byte; did you mean 'l1.bytes'?"),
         ("l1.bytes=0", "l1.bytes must be at least 128, not 0"),
         ("l1.bytes=true", "l1.bytes: must be a whole number, found True"),
         ("l1.bytes=1000", "l1: bytes (1000) must be a multiple of line_bytes x ways (65536)"),
@@ -53,8 +53,8 @@ def test_every_value_has_a_source(name: str) -> None:
         ("l2.bytes=2199023255552", "l2.bytes must be at most 1,099,511,627,776, not 2,199,023,255,552"),
         ("l1.shared_options=[1099511627777]", "l1.shared_options must be at most 1,099,511,627,776, not"),
         ("scheduler.policy=x", "unknown name 'x'; known are gto, lrr, oldest, two-level, gtlrr"),
-        ("nosuch.key=1", "--set nosuch: unknown key nosuch, must be one of sm, scheduler, "),
-        ("l2s.bytes=1", "--set l2s: unknown key l2s; did you mean l2?"),
+        ("nosuch.key=1", "--set nosuch: unknown key nosuch; known are sm, scheduler, "),
+        ("l2s.bytes=1", "--set l2s: unknown key l2s; did you mean 'l2'?"),
         ("memory.address_map=dramid@8;RRB", "memory.address_map must name 64 bits, not 3"),
         ("memory.partition_hash=xor", "memory.address_map partition_hash xor needs a power of two of channels"),
         ("interconnect.in_packets=100", "interconnect.in_packets (100) must be more than 162"),
@@ -82,7 +82,7 @@ def test_a_file_is_checked_with_its_line(tmp_path: Path) -> None:
     wrong.write_text(text.replace("policy =", "polcy ="))
     line = next(number for number, found in enumerate(wrong.read_text().splitlines(), 1) if "polcy" in found)
     with pytest.raises(
-        UserError, match=rf"my\.toml:{line}: unknown key scheduler.polcy; did you mean scheduler.policy"
+        UserError, match=rf"my\.toml:{line}: unknown key scheduler.polcy; did you mean 'scheduler.policy'"
     ):
         load(str(wrong))
     wrong.write_text(text.replace("[l2]", "[l2x]"))

@@ -258,11 +258,11 @@ def test_local_memory_is_given_back(backend: str) -> None:
 
 def test_what_is_lent_between_allocations_is_lent_again() -> None:
     memory = DeviceMemory()
-    first = memory.lend(100_000, "local")
+    first = memory.lend(100_000, "local memory")
     memory.view(first, np.uint8, 100_000)[:] = 7
     memory.allocate(64)
     memory.give_back(first)
-    assert memory.lend(90_000, "local") == first
+    assert memory.lend(90_000, "local memory") == first
     assert not memory.view(first, np.uint8, 90_000).any()
     assert memory.allocations == sorted(memory.allocations)
 

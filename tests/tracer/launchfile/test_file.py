@@ -60,6 +60,10 @@ def one_buffer(folder: Path, text: str) -> np.ndarray:
         ("shape = [100]", "shape = [0]", r"buffers.values: shape must be of positive lengths, found \[0\]"),
         ("shape = [100]", f"shape = [{10**23 - 1}]", "buffers.values: shape must be of at most 274877906944 bytes"),
         ("shape = [100]", f"shape = [{10**14 - 1}]", "buffers.values: shape must be of at most 274877906944 bytes"),
+        ("shape = [100]", f"shape = {[1] * 33}", "buffers.values: shape must be of at most 32 lengths, found 33"),
+        ("grid = [4]", "grid = [4]\ndynamic_shared_bytes = 232449", "at most 232448, found 232449"),
+        ('while_nonzero = "flag"\nlimit = 5', "times = 16385", "its launches, in all rounds must be at most 16384"),
+        ('"u32", value = 100', f'"f64", value = {10**400}', r"parameters\[1\]: value must fit f64"),
         ("shape = [100]", "", "buffers.values: needs the key 'shape'"),
         ("shape = [100]", "shpe = [100]", "buffers.values: unknown name 'shpe'; did you mean 'shape'"),
         ('"arange"', '"arrange"', "buffers.values: generator: unknown name 'arrange'; did you mean 'arange'"),
@@ -144,6 +148,27 @@ def test_a_buffer_that_memory_does_not_hold_is_named(tmp_path: Path, monkeypatch
     monkeypatch.setattr("rayplay.tracer.launchfile.buffers._generate", full)
     with pytest.raises(UserError, match=r"test\.toml: buffers\.a: must fit the memory that is free, and does not$"):
         one_buffer(tmp_path, whole)
+
+
+def test_a_graph_needs_offsets_that_count_edges(tmp_path: Path) -> None:
+    for values, message in (("[7]", "two whole numbers at least"), ("[7, -5]", "at least 0, found -5")):
+        text = (
+            'dtype = "int64"\ngenerator = "graph_neighbours"\noffsets = "b"\nseed = 1\n[buffers.b]\ndtype = "int64"\n'
+        )
+        with pytest.raises(UserError, match=rf"test\.toml: buffers\.a\.offsets: .*{message}"):
+            one_buffer(tmp_path, f"{text}values = {values}")
+
+
+def test_all_buffers_together_keep_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made as 8 bytes a value where a generator draws or counts, from a file as long as it is."""
+    np.save(tmp_path / "x.npy", np.zeros(100, np.uint8))
+    text = 'dtype = "uint8"\nfile = "x.npy"\n[buffers.b]\ndtype = "uint8"\nshape = [10]\ngenerator = "arange"\n'
+    size = (tmp_path / "x.npy").stat().st_size + 80
+    monkeypatch.setenv("RAYPLAY_MAX_BUFFER_BYTES", str(size))
+    one_buffer(tmp_path, text)
+    monkeypatch.setenv("RAYPLAY_MAX_BUFFER_BYTES", str(size - 1))
+    with pytest.raises(UserError, match=rf"buffers\.b: .*not {size}; --limit buffer-bytes={size}"):
+        one_buffer(tmp_path, text)
 
 
 def test_parameter_steps_with_the_round_and_may_be_a_structure(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard.sealed import sealed_root
 from rayplay.tracer.native.ternary_logic import is_suspect
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -16,7 +16,7 @@ def test_no_compiled_function_has_a_suspect_instruction(tmp_path: Path) -> None:
     """After a picture and a replay the cache has their functions; machine code lies in its files as it is."""
     for words in (RENDER, REPLAY):
         subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, check=True, capture_output=True)
-    files = sorted(cache_root().glob("numba-*/**/*.nbc"))
-    packages = {path.relative_to(cache_root()).parts[0].split("-")[1] for path in files}
+    files = sorted(sealed_root().glob("numba-*/*/*"))
+    packages = {path.relative_to(sealed_root()).parts[0].split("-")[1] for path in files}
     assert {"tracer", "replay"} <= packages
     assert [path.name for path in files if is_suspect(path.read_bytes())] == []

@@ -136,7 +136,7 @@ def test_a_scene_without_triangles_is_refused(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["render", "cornel"], "did you mean cornell"),
+        (["render", "cornel"], "did you mean 'cornell'"),
         (["render", "cornell", "--camera", "eye=1"], "--camera: eye must be 3 finite numbers"),
         (["render", "cornell", "--program-config", "x.toml"], "--program-config needs --program"),
         (

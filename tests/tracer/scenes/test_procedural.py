@@ -94,7 +94,7 @@ def test_terrain_has_exactly_the_asked_triangles(triangles: int) -> None:
         ("cornell:5", {}, "takes no number of triangles"),
         ("forest", {"leaves": 3}, "no option leaves; it takes trees, seed"),
         ("forest", {"trees": 0}, "from 1 to 20000, found 0"),
-        ("cornel", {}, "no scene is called cornel; did you mean cornell"),
+        ("cornel", {}, "no scene is called cornel; did you mean 'cornell'"),
         ("nowhere/scene.glb", {}, "no such scene file"),
     ],
 )

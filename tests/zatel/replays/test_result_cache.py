@@ -1,6 +1,7 @@
 """The store and the runs: nothing is replayed twice, and nothing stale or damaged is believed."""
 
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_trace
+from rayplay.formats.guard.digest import json_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load as load_gpu
@@ -32,16 +34,50 @@ def test_a_value_is_found_by_its_key(tmp_path: Path) -> None:
     assert store.get({"a": 2, "b": [2]}) is None
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"value": {}}', '{"key": {"a": 2}, "value": {}}'])
-def test_a_damaged_entry_is_made_again(tmp_path: Path, damage: str) -> None:
+DAMAGES = (
+    "",
+    "{",
+    "[]",
+    '{"value": {}}',
+    '{"key": {"a": 2}, "value": {}}',
+    '{"key": {"a": 1}, "value": {"cycles": 7}}',
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_entry_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str) -> None:
     store = Store(tmp_path)
     store.put({"a": 1}, {"cycles": 7})
     [path] = tmp_path.glob("*/*.json")
-    assert json.loads(path.read_text()) == {"key": {"a": 1}, "value": {"cycles": 7}}
+    assert json.loads(path.read_text()) == {
+        "key": {"a": 1}, "sha256": json_digest({"cycles": 7}), "value": {"cycles": 7},
+    }  # fmt: skip
     path.write_text(damage)
     assert store.get({"a": 1}) is None
+    assert capsys.readouterr().err.startswith(f"warning: {path}: is damaged")
     store.put({"a": 1}, {"cycles": 8})
     assert store.get({"a": 1}) == {"cycles": 8}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_flipped_bit_gives_another_value(tmp_path: Path, seed: int) -> None:
+    store, rng, key, value = Store(tmp_path), random.Random(seed), {"a": 1}, {"cycles": 7, "rates": [0.25, 1e-9]}
+    store.put(key, value)
+    [path] = tmp_path.glob("*/*.json")
+    whole = path.read_bytes()
+    for _ in range(100):
+        changed = bytearray(whole)
+        changed[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        assert store.get(key) in (None, value)
+
+
+def test_an_entry_that_others_may_write_is_made_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put({"a": 1}, {"cycles": 7})
+    [path] = tmp_path.glob("*/*.json")
+    path.chmod(0o666)
+    assert store.get({"a": 1}) is None
 
 
 def test_a_store_in_a_file_is_refused(tmp_path: Path) -> None:

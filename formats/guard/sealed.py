@@ -1,0 +1,134 @@
+"""Objects of the user's cache under a keyed digest, which only this user's Rayplay can make.
+
+They lie in ``sealed`` of the cache, mode 0700, with the key. The digest covers an object's name and bytes, so that a
+flipped bit, a cut and an object under another's name are all seen before a byte is used. A damaged object is as good as
+missing, and one line names it. Where the folder cannot be trusted or used there is no cache, and one line says so.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from rayplay.formats.guard.trust import cache_root, own_folder
+
+MAGIC = b"rayplay sealed 1"
+KEY_BYTES = TAG_BYTES = 32
+KEY = "key"
+
+
+def sealed_root() -> Path:
+    """The folder of all objects."""
+    return cache_root() / "sealed"
+
+
+def load(name: str) -> bytes | None:
+    """Bytes of the object ``name``, a relative path; None when it is missing or was changed."""
+    folder, key = _opened(sealed_root())
+    if key is None:
+        return None
+    try:
+        data = (folder / name).read_bytes()
+    except OSError:
+        return None
+    head = len(MAGIC) + TAG_BYTES
+    if hmac.compare_digest(data[:head], MAGIC + _tag(key, name, data[head:])):
+        return data[head:]
+    print(f"warning: {folder / name}: is damaged; it is made again", file=sys.stderr)
+    return None
+
+
+def keep(name: str, data: bytes) -> None:
+    """Seal ``data`` as the object ``name``, whole or not at all; a full disk only costs the cache."""
+    folder, key = _opened(sealed_root())
+    if key is None:
+        return
+    path = folder / name
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial = _written(path.parent, MAGIC + _tag(key, name, data) + data)
+        try:
+            os.replace(partial, path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
+        _sync(path.parent)
+    except OSError as error:
+        _without(folder, error.strerror or str(error))
+
+
+@cache
+def _opened(root: Path) -> tuple[Path, bytes | None]:
+    """The folder and its key; None, after one line, where there can be no cache."""
+    try:
+        folder = own_folder(root)
+        folder.chmod(0o700)
+        found = _key(folder)
+        if found is None:
+            print(f"warning: {folder / KEY}: is damaged; all compiled code is made again", file=sys.stderr)
+            shutil.rmtree(folder)
+            found = _key(own_folder(root))
+        return folder, found
+    except OSError as error:
+        _without(root, error.strerror or str(error))
+        return root, None
+
+
+@cache
+def _without(folder: Path, reason: str) -> None:
+    print(
+        f"warning: {folder}: compiled code cannot be kept: {reason}; RAYPLAY_CACHE names another folder",
+        file=sys.stderr,
+    )
+
+
+def _key(folder: Path) -> bytes | None:
+    """The key of the folder, made where it is missing; None when it was changed."""
+    path = folder / KEY
+    if not path.exists():
+        key = secrets.token_bytes(KEY_BYTES)
+        made = _written(folder, key + hashlib.sha256(key).digest())
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            pass  # another process was first
+        finally:
+            made.unlink()
+        _sync(folder)
+    data = path.read_bytes()
+    key = data[:KEY_BYTES]
+    return key if data == key + hashlib.sha256(key).digest() and len(key) == KEY_BYTES else None
+
+
+def _tag(key: bytes, name: str, data: bytes) -> bytes:
+    digest = hashlib.blake2b(name.encode() + b"\0", key=key, digest_size=TAG_BYTES)
+    digest.update(data)
+    return digest.digest()
+
+
+def _written(folder: Path, data: bytes) -> Path:
+    """A file of mode 0600 with these bytes on the disk, under a hidden name."""
+    handle, name = tempfile.mkstemp(prefix=".", dir=folder)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return Path(name)
+
+
+def _sync(folder: Path) -> None:
+    """Wait until the names in the folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,84 @@
+"""Whole runs on damaged caches: the same bytes, one line for each damaged object, exit code 0."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rayplay.formats.guard.sealed import sealed_root
+from tests.formats.schema_strategies import tree_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCH = ["rayplay.tracer", "launch", str(ROOT / "tracer" / "kernels" / "reduction.toml")]
+REPLAY = ["rayplay.replay", str(ROOT / "traces" / "sample.trace"), "--gpu", "mobile"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A cache that holds what the runs below need: what other tests compiled, and their key."""
+    runs(LAUNCH, tmp_path / "first.trace", Path(sealed_root().parent))
+    runs(REPLAY, tmp_path / "first.result", Path(sealed_root().parent))
+    shutil.copytree(sealed_root(), tmp_path / "cache" / "sealed")
+    return tmp_path / "cache"
+
+
+def runs(words: list[str], out: Path, cache: Path, **more: str) -> tuple[dict[str, bytes], list[str]]:
+    """Files of the output, and the warnings."""
+    environment = os.environ | {"RAYPLAY_CACHE": str(cache), **more}
+    command = [sys.executable, "-m", *words, "--out", str(out)]
+    done = subprocess.run(command, env=environment, cwd=out.parent, capture_output=True, text=True, check=True)
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    return {name: data for name, data in tree_bytes(out).items() if name != "host.json"}, warnings
+
+
+def flip(path: Path, rng: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "empty", "cut", "replaced"])
+def test_machine_code_of_a_program_that_was_damaged_is_made_again(tmp_path: Path, cache: Path, damage: str) -> None:
+    whole, _ = runs(LAUNCH, tmp_path / "whole.trace", cache)
+    objects = sorted((cache / "sealed" / "machine-code").iterdir())
+    other = objects[0].read_bytes()
+    for path in objects:
+        if damage == "flipped":
+            flip(path, random.Random(1))
+        elif damage == "replaced":
+            path.write_bytes(other if path != objects[0] else objects[-1].read_bytes() + b"\0")
+        else:
+            os.truncate(path, 0 if damage == "empty" else path.stat().st_size // 2)
+    again, warnings = runs(LAUNCH, tmp_path / "again.trace", cache)
+    assert again == whole
+    assert warnings
+    assert all("is damaged; it is made again" in line for line in warnings)
+    assert runs(LAUNCH, tmp_path / "third.trace", cache) == (whole, [])
+
+
+def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, cache: Path) -> None:
+    whole, _ = runs(REPLAY, tmp_path / "whole.result", cache)
+    damaged = [*(cache / "sealed").glob("numba-replay-*/crossbar.*/*"), *(cache / "sealed").glob("numba-*/enter-*/*")]
+    assert damaged
+    for path in damaged:
+        flip(path, random.Random(2))
+    again, warnings = runs(REPLAY, tmp_path / "again.result", cache)
+    assert again == whole
+    assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in damaged}
+    assert len(set(warnings)) == len(warnings) > 0
+    assert runs(REPLAY, tmp_path / "third.result", cache) == (whole, [])
+
+
+def test_without_a_cache_nothing_is_kept_anywhere_else(tmp_path: Path) -> None:
+    """numba's way was ``__pycache__``, where an edited callee is not seen."""
+    (tmp_path / "file").write_text("")
+    before = set(ROOT.rglob("*.nbi"))
+    _, warnings = runs(LAUNCH, tmp_path / "a.trace", tmp_path / "file", HOME=str(tmp_path / "home"))
+    [line] = warnings
+    assert line.startswith(f"warning: {tmp_path / 'file' / 'sealed'}: compiled code cannot be kept: ")
+    assert set(ROOT.rglob("*.nbi")) == before
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "a.trace"}
