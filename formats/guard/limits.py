@@ -108,7 +108,7 @@ INSTRUCTIONS = Limit(
     "Block visits of a warp that is executed, each an instruction at least; `--max-instructions` sets it too.",
 )  # fmt: skip
 CTA_BYTES = Limit("cta-bytes", 1024 * MIB, "bytes", "Records of a CTA of several warps, held until all have ended.")
-SHARED_BYTES = Limit("shared-bytes", 227 << 10, "bytes", "Shared memory of a CTA, dynamic included (that of sm_90).")
+SHARED_BYTES = Limit("shared-bytes", 227 << 10, "bytes", "Shared memory of a CTA, dynamic included (227 KiB on sm_90).")
 CONSTANT_BYTES = Limit("constant-bytes", 640 << 10, "bytes", "Constants of a program (ten banks of 64 KiB).")
 VARIABLE_BYTES = Limit("variable-bytes", 1 << 32, "bytes", "A variable in global memory.")
 PRINTED_BYTES = Limit("printed-bytes", 16 * MIB, "bytes", "Text that the launches of a memory print, together.")
