@@ -5,8 +5,8 @@ import pytest
 
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.api import Device
-from tests.tracer.harness.execution import execute
+from rayplay.tracer.api import Device, run_kernel
+from tests.tracer.harness.execution import HEADER, execute
 
 FRAME = """
 .visible .entry test(.param .u64 out)
@@ -125,3 +125,20 @@ def test_dynamic_parallelism_is_refused_by_its_name() -> None:
 call (r), cudaLaunchDeviceV2, (a, b); } ret; }"""
     with pytest.raises(UserError, match=r"cudaLaunchDeviceV2 belongs to dynamic parallelism .*, which is not executed"):
         Device(text).launch("k", [])
+
+
+def test_is_explicit_cluster_is_a_predicate() -> None:
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {"
+    body = """ .reg .b32 %r<3>; .reg .b64 %d<3>; .reg .pred %p<3>; ld.param.u64 %d1, [out];
+        mov.pred %p1, %is_explicit_cluster; selp.u32 %r1, 5, 6, %p1; st.global.u32 [%d1], %r1; ret; }"""
+    for backend in ("machine", "interpreter"):
+        assert run_kernel(head + body, "k", [np.zeros(1, np.uint32)], backend=backend)[0][0] == 6
+    with pytest.raises(UserError, match=r"'%is_explicit_cluster' is a predicate, mov.u32 reads a .u32"):
+        Device(head + body.replace("mov.pred %p1", "mov.u32 %r1"))
+    with pytest.raises(UserError, match=r"'%laneid' holds 32 bits of an integer, mov.pred reads a .pred"):
+        Device(head + body.replace("%is_explicit_cluster", "%laneid"))
+
+
+def test_a_label_has_no_address() -> None:
+    with pytest.raises(UserError, match=r"mov.u64 cannot read the address of the label 'L'"):
+        Device(HEADER + ".visible .entry k() { .reg .b64 %d; mov.u64 %d, L; L: ret; }")
