@@ -1,6 +1,7 @@
 """Small texts from outside (TOML, JSON, configurations, lists): their size is checked before they are read."""
 
 import json
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -43,9 +44,15 @@ def parse_toml(text: str, file: object) -> dict[str, Any]:
 def parse_json(text: str, file: object) -> Any:
     """Parse a JSON value; ``FormatError`` with the line when it is malformed."""
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"must be JSON: {reason_of(error)}", file=file) from None
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"numbers must be finite, not {text[:50]}")
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

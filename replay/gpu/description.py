@@ -71,6 +71,11 @@ class Gpu:
             )
         banks, most = self.pipeline.register_banks, pipeline_state.MOST_BANKS * self.scheduler.count
         law(banks <= most, f"pipeline.register_banks must be at most {most}, for each scheduler 8, not {banks}")
+        law(
+            self.pipeline.sub_cores or (self.pipeline.collector_owner == "sm" and banks <= pipeline_state.MOST_BANKS),
+            f"pipeline.sub_cores must be true, or collector_owner sm and register_banks at most"
+            f" {pipeline_state.MOST_BANKS}, not {self.pipeline.collector_owner} and {banks}",
+        )
         try:
             self.l2.check_sets(self.l2_sets_per_slice)
         except LawError as error:

@@ -64,10 +64,19 @@ def clocks(text: str) -> Values:
 
 
 def scheduler(text: str) -> Values:
-    """``gto``, ``lrr``, ``old`` or ``two_level_active:WARPS:...``."""
-    if text.startswith("two_level_active:"):
-        return {"scheduler.policy": "two-level", "scheduler.active_warps": numbers(text.partition(":")[2], 1)[0]}
-    return chosen("scheduler.policy", {"gto": "gto", "lrr": "lrr", "old": "oldest", "oldest": "oldest"})(text)
+    """``gto``, ``lrr``, ``rrr``, ``old``, ``two_level_active:WARPS:0:1`` or ``warp_limiting:2:WARPS``."""
+    if re.fullmatch(r"two_level_active:\d+:0:1", text):
+        return {"scheduler.policy": "two-level", "scheduler.active_warps": numbers(text.split(":")[1], 1)[0]}
+    if text.startswith("warp_limiting:2:"):
+        return {"scheduler.policy": "limited", "scheduler.active_warps": numbers(text[16:], 1)[0]}
+    words = {"gto": "gto", "lrr": "lrr", "rrr": "rrr", "old": "oldest", "oldest": "oldest"}
+    return chosen("scheduler.policy", dict(words))(text)
+
+
+def sub_cores(text: str) -> Values:
+    """Whether schedulers have latches, collectors, banks and units of their own; without, the SM has."""
+    found = chosen("pipeline.sub_cores", {"0": False, "1": True})(text)
+    return found if found["pipeline.sub_cores"] else found | {"pipeline.collector_owner": "sm"}
 
 
 CACHE = re.compile(
@@ -149,11 +158,13 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_shmem_size": whole("sm.shared_bytes"),
     "gpgpu_kernel_launch_latency": whole("sm.kernel_launch_cycles"),
     "gpgpu_TB_launch_latency": whole("sm.cta_launch_cycles"),
+    "gpgpu_max_insn_issue_per_warp": whole("scheduler.issues"),
+    "gpgpu_dual_issue_diff_exec_units": chosen("scheduler.different_units", dict(SWITCH)),
+    "gpgpu_sub_core_model": sub_cores,
     "gpgpu_num_sched_per_core": whole("scheduler.count"),
     "gpgpu_scheduler": scheduler,
     "gpgpu_inst_fetch_throughput": whole("pipeline.fetches"),
     "gpgpu_operand_collector_num_units_gen": whole("pipeline.collectors"),
-    "gpgpu_operand_collector_num_in_ports_gen": whole("pipeline.collector_ports"),
     "gpgpu_num_reg_banks": whole("pipeline.register_banks"),
     "gpgpu_reg_file_port_throughput": whole("pipeline.register_steps"),
     "gpgpu_smem_latency": whole("lsu.shared_latency_cycles"),
@@ -224,6 +235,13 @@ def _result_buses(given: dict[str, str]) -> Values:
     if any(width not in (0, _schedulers(given)) for width in widths[:10]):
         raise OptionError(f"must have one latch of each class for each scheduler ({_schedulers(given)})")
     return {"pipeline.result_buses": widths[10]}
+
+
+def _ports(given: dict[str, str]) -> Values:
+    into, out = (numbers(given.get(f"gpgpu_operand_collector_num_{way}_ports_gen", "8"))[0] for way in ("in", "out"))
+    if into != out:
+        raise OptionError(f"must be as many as -gpgpu_operand_collector_num_out_ports_gen ({out})")
+    return {"pipeline.collector_ports": into}
 
 
 def _a_unit_each(name: str) -> Callable[[dict[str, str]], Values]:
@@ -297,7 +315,8 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_n_clusters": _sms, "gpgpu_shader_core_pipeline": _warps, "gpgpu_pipeline_widths": _result_buses,
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
-    "gpgpu_coalesce_arch": _coalescing,
+    "gpgpu_coalesce_arch": _coalescing, "gpgpu_operand_collector_num_in_ports_gen": _ports,
+    "gpgpu_operand_collector_num_out_ports_gen": _ports,
     **{name: _a_unit_each(name) for name in (f"gpgpu_num_{unit}_units" for unit in ("sp", "dp", "int", "sfu"))},
     **{name: _specialised(name) for name in (f"specialized_unit_{number}" for number in range(1, 5))},
 }  # fmt: skip
@@ -311,15 +330,13 @@ VULKAN_SIM: dict[str, dict[object, object]] = {
 }  # fmt: skip
 HELPERS = (
     "gpgpu_n_cores_per_cluster", "gpgpu_max_concurrent_kernel", "gpgpu_unified_l1d_size", "gpgpu_shmem_option",
-    "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache", "gpgpu_dual_issue_diff_exec_units",
+    "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache",
 )  # fmt: skip
 FIXED: dict[str, tuple[str, ...]] = {
     "network_mode": ("2",), "icnt_subnets": ("2",), "gpgpu_dram_scheduler": ("1",),
-    "gpgpu_sub_core_model": ("1",), "gpgpu_max_insn_issue_per_warp": ("1",), "gpgpu_perfect_inst_const_cache": ("1",),
-    "gpgpu_enable_specialized_operand_collector": ("0",), "gpgpu_shmem_warp_parts": ("1",),
-    "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
-    "gpgpu_perfect_mem": ("0",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
-    "gpgpu_simt_core_sim_order": ("1",),
+    "gpgpu_perfect_inst_const_cache": ("1",), "gpgpu_enable_specialized_operand_collector": ("0",),
+    "gpgpu_shmem_warp_parts": ("1",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
+    "gpgpu_perfect_mem": ("0",), "gpgpu_simt_core_sim_order": ("1",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
     "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),

@@ -49,6 +49,7 @@ class Machine(Inputs):
                 f"{trace.path}: model gatsim must know what a BVH record costs to replay rays:"
                 " gatsim.record_cycles is 0"
             )
+        models.expect_policy("gatsim", gpu.scheduler)
         super().__init__(trace, gpu, selection)
         self.program = load_program(self.tables, latencies, str(trace.path))
         instructions, kernels = self.tables["instructions"], self.tables["kernels"]

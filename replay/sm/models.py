@@ -17,7 +17,7 @@ from rayplay.replay.input.window_arrays import Moved
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, part
 from rayplay.replay.memory import texture
 from rayplay.replay.sm import ctas as dispatch
-from rayplay.replay.sm import visit, warps
+from rayplay.replay.sm import policies, visit, warps
 from rayplay.replay.sm.characterised import issue as characterised
 from rayplay.replay.sm.characterised import warp as sm
 from rayplay.replay.sm.pipeline import fetch
@@ -106,12 +106,20 @@ def make(
         for count, key in ((schedulers.count, "scheduler.count"), (spec.register_banks, "pipeline.register_banks")):
             if count & (count - 1) or (key == "scheduler.count" and count > 4):
                 raise UserError(f"model pipeline: {key} must be a power of two (1, 2 or 4 schedulers), not {count}")
-        program, known = load_pipeline_program(tables, spec, textures, spec.register_banks // schedulers.count, place)
+        banks = spec.register_banks // (schedulers.count if spec.sub_cores else 1)
+        program, known = load_pipeline_program(tables, spec, textures, banks, place)
         return program, pipe.make_state(spec, schedulers, held.count, held.warps, known, streams)
+    expect_policy(name, schedulers)
     kind = op.TEXTURE if textures.path == "cache" else op.LOAD
     return load_program(tables, characterisation, place, kind), warps.make_state(
         schedulers, held.count, held.warps, streams
     )
+
+
+def expect_policy(name: str, schedulers: warps.Spec) -> None:
+    """``UserError`` for a policy that only the model ``pipeline`` has."""
+    if schedulers.policy not in policies.OF_ALL:
+        raise UserError(f"model {name}: scheduler.policy must not be {schedulers.policy}, which is of model pipeline")
 
 
 def has_latches(core: Core) -> bool:

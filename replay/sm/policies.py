@@ -19,15 +19,19 @@ POLICIES = {
     "lrr": "loose round robin: the next after the last",
     "oldest": "the oldest",
     "two-level": "the next after the last among active_warps warps, which a warp leaves when it waits for memory",
+    "rrr": "strict round robin, of model pipeline alone: the next after the last that does not wait, able or not",
+    "limited": "gto, of model pipeline alone, among the active_warps oldest that do not wait, and the last",
     "gtlrr": "greedy then loose round robin, Vulkan-Sim's lrr: the last while it can, else the next after it",
 }
-GTO, LRR, OLDEST, TWO_LEVEL, GTLRR = range(len(POLICIES))  # in the order of the table
+OF_PIPELINE = ("rrr", "limited")
+OF_ALL = tuple(name for name in POLICIES if name not in OF_PIPELINE)
+GTO, LRR, OLDEST, TWO_LEVEL, RRR, LIMITED, GTLRR = range(len(POLICIES))  # in the order of the table
 
 
 @inlined
 def preferred(policy: int, able: int, last: int) -> int:
     """The warps among ``able`` that the policy prefers, as a mask; last: the bit of the warp that issued last, or 0."""
-    if policy == GTO:
+    if (policy == GTO) | (policy == LIMITED):
         return able & last
     if policy == GTLRR:
         return able & -last
@@ -39,7 +43,7 @@ def preferred(policy: int, able: int, last: int) -> int:
 @inlined
 def in_turn(policy: int) -> bool:
     """Whether a policy looks at warps in the order of their slots, from the one it prefers on, and not by age."""
-    return bool(policy == LRR) | bool(policy == GTLRR)
+    return bool(policy == LRR) | bool(policy == GTLRR) | bool(policy == RRR)
 
 
 @inlined

@@ -83,10 +83,13 @@ class Spec:
 
     count: int = value("count", "Schedulers of an SM; each issues one warp-instruction per cycle", 1)
     policy: str = value("name", f"Which ready warp issues: {RULES}", choices=tuple(POLICIES))
-    active_warps: int = value("warps", "Warps a scheduler chooses among with the policy two-level", 1)
+    active_warps: int = value("warps", "Warps a scheduler chooses among with the policies two-level and limited", 1)
+    issues: int = value("instructions", "Instructions of one warp that a scheduler may issue in a cycle (pipeline)", 1)
+    different_units: bool = value("switch", "Whether two instructions of one cycle go to units of different kinds")
 
     def __post_init__(self) -> None:
         law(self.count <= 8, f"count must be at most 8, not {self.count}")
+        law(self.issues <= 2, f"issues must be at most 2, not {self.issues}")
 
 
 class Warps(NamedTuple):

@@ -2,7 +2,7 @@
 
 
 class SlowScheduler:
-    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.sm.policies.POLICIES``."""
+    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.sm.policies.OF_ALL``."""
 
     def __init__(self, policy: str, active_warps: int) -> None:
         self.policy, self.active_warps = policy, active_warps

@@ -92,7 +92,9 @@ def _convert(loaded: "trimesh.Scene") -> tuple[list[Mesh], list[Instance]]:  # t
         vertices = np.ascontiguousarray(geometry.vertices, dtype=np.float32)
         if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,):
             raise ValueError(f"vertices must have three coordinates and faces three corners, not {vertices.shape[1:]}")
-        meshes.append(Mesh(name, vertices, triangles, np.zeros(len(triangles), np.uint16)))
+        has_normals = "vertex_normals" in geometry._cache  # trimesh keeps there what the file has
+        normals = np.ascontiguousarray(geometry.vertex_normals, np.float32) if has_normals else None
+        meshes.append(Mesh(name, vertices, triangles, np.zeros(len(triangles), np.uint16), normals=normals))
     instances = []
     for node in sorted(loaded.graph.nodes_geometry):
         matrix, name = loaded.graph[node]

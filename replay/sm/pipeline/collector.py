@@ -47,8 +47,8 @@ def leave(core: pipe.Pipeline, sm: int, asking: int) -> int:
         later = (asking >> begun) << begun
         number = lowest_bit(np.int64(later if later else asking))
         asking &= ~(1 << number)
-        latch = core.collector[at_of(core, sm, number), pipe.LATCH]
-        if (core.unit[sm, pipe.EXECUTES] >> latch) & 1:
+        latch = free_latch(core, core.unit[sm, pipe.EXECUTES], core.collector[at_of(core, sm, number), pipe.LATCH])
+        if latch < 0:
             refused |= 1 << number
         else:
             give(core, sm, number, latch)
@@ -56,6 +56,16 @@ def leave(core: pipe.Pipeline, sm: int, asking: int) -> int:
             core.turn[port] = number + 1 if core.pooled else (scheduler + 1) * core.collectors
             port += 1
     return refused
+
+
+@inlined
+def free_latch(core: pipe.Pipeline, full: int, latch: int) -> int:
+    """A latch if it is not in ``full``; without sub-cores the first such one of its class; -1 for none."""
+    if core.sub_cores:
+        return -1 if (full >> latch) & 1 else latch
+    first = latch & ~(core.schedulers - 1)
+    free = ~(full >> first) & ((1 << core.schedulers) - 1)
+    return first + lowest_bit(np.int64(free)) if free else -1
 
 
 @inlined
@@ -89,8 +99,8 @@ def read(core: pipe.Pipeline, sm: int, now: int, is_first: bool) -> None:
     reading = core.unit[sm, pipe.IN_USE] & ~core.unit[sm, pipe.COMPLETE]
     while reading:
         scheduler = core.collector[at_of(core, sm, lowest_bit(reading)), pipe.LATCH] & (core.schedulers - 1)
-        row, mine = sm * core.schedulers + scheduler, reading & mates(core, scheduler)
-        if core.pooled:
+        row, mine = sm * core.schedulers + scheduler * core.sub_cores, reading & mates(core, scheduler)
+        if core.pooled and core.sub_cores:
             mine = held_for(core, sm, mine, scheduler)
         reading &= ~mine
         written = core.row[row, pipe.WRITTEN]

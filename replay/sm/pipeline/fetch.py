@@ -157,6 +157,7 @@ def leave_all(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int, over: int)
             unit[sm, pipe.SEEN_ON_MEMORY] |= bit  # to be told in any case that it has left
         unit[sm, pipe.LIVE] &= ~bit
         unit[sm, pipe.ON_MEMORY] &= ~bit
+        unit[sm, pipe.ENDED_WARPS] &= ~bit
         stack.change_live(core, row, now, -1)
         stack_shares.change_live(core, row, now, -1, stream)
         if visit.retire(core, ctas, sm, now, here):

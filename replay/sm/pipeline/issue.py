@@ -1,8 +1,9 @@
 """Issue of the pipelined SM: each scheduler sends one warp's next instruction into a latch.
 
-Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
-not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and the ID_OC latch of its class is free.
-Policies: ``policies``, ``two_level``. Source: ``docs/sources/accel-sim.md#schedulers, #scoreboard``.
+Peak rate: ``issues`` instructions of one warp per cycle and scheduler. A warp may issue when its buffer holds an
+instruction, it does not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and an ID_OC latch of
+its class is free.
+Policies: ``policies``, ``two_level``. Source: ``docs/sources/accel-sim.md#schedulers, #scoreboard, #two-issues``.
 """
 
 import numpy as np
@@ -14,9 +15,11 @@ from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import barrier, policies, visit, warps
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.async_copies import await_groups, begin_copy, end_group
+from rayplay.replay.sm.pipeline.collector import free_latch
 from rayplay.replay.sm.pipeline.fetch import next_access, reveal, show, threads
-from rayplay.replay.sm.pipeline.scoreboard import reserve
+from rayplay.replay.sm.pipeline.scoreboard import mark_long, reserve
 from rayplay.replay.sm.pipeline.two_level import choose_active
+from rayplay.replay.sm.pipeline.two_level import turn as turn_pool
 from rayplay.replay.sm.pipeline.waiting import arrive, open_fence, pass_barrier, wait
 from rayplay.replay.sm.rays import end_visit
 from rayplay.replay.unit import cycle_stack as stack
@@ -33,7 +36,7 @@ def issue(
     unit, issued, refused = core.unit, 0, hindered(core, sm)
     first = (unit[sm, pipe.ACTIVE_BEFORE] + now - unit[sm, pipe.ACTIVE_SINCE]) & (core.schedulers - 1)
     each = (
-        core.policy == policies.TWO_LEVEL or unit[sm, pipe.FENCES] != 0
+        core.policy == policies.TWO_LEVEL or unit[sm, pipe.FENCES] != 0 or not core.sub_cores
     )  # what a scheduler sees when it looks may then change
     free = able_warps(core, sm) & ~refused
     turns = (1 << core.schedulers) - 1 if each else turns_of(core, free, first)
@@ -41,13 +44,23 @@ def issue(
         turn = lowest_bit(turns)
         scheduler = (first + turn) & (core.schedulers - 1)
         row = sm * core.schedulers + scheduler
+        if not core.sub_cores:
+            refused = hindered(core, sm)
         if each:
             index = look(core, caches, sm, row, scheduler, now, refused)
         else:
             index = choose(core, sm, row, free & (core.every << scheduler))
         if index >= 0:
+            stack.issued(core, row, now)
+            stack_shares.issued(core, row, core.warp[sm * core.warps + index, warps.STREAM])
+            kind = core.warp[sm * core.warps + index, pipe.CLASS]
             issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, index)
             issued += 1
+            if core.issues > 1 and may_follow(core, sm, scheduler, index, kind):
+                issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, index)
+                issued += 1
+                if core.policy == policies.TWO_LEVEL:
+                    turn_pool(core, row, core.row[row, pipe.TURN])
         turns &= turns - 1
         woken = able_warps(core, sm) & ~refused & ~free
         if woken:  # a barrier has opened
@@ -63,6 +76,23 @@ def issue(
 def able_warps(core: pipe.Pipeline, sm: int) -> int:
     """Warps that may issue as far as they themselves go, bit = warp."""
     return core.unit[sm, pipe.VALID] & ~core.unit[sm, pipe.WAITING] & ~core.unit[sm, pipe.COLLIDES]
+
+
+@compiled
+def may_follow(core: pipe.Pipeline, sm: int, scheduler: int, index: int, kind: int) -> bool:
+    """Whether a warp that has issued to a class may issue once more in this cycle."""
+    following = core.warp[sm * core.warps + index, pipe.CLASS]
+    if (able_warps(core, sm) >> index) & 1 == 0:
+        return False
+    if core.different_units and unit_kind(following) == unit_kind(kind):
+        return False
+    return free_latch(core, core.unit[sm, pipe.ISSUED_TO], following * core.schedulers + scheduler) >= 0
+
+
+@inlined
+def unit_kind(group: int) -> int:
+    """The kind of a class's units: branch, texture, tensor and uniform are one, as Accel-Sim's specialised units."""
+    return pipe.BRANCH if pipe.BRANCH <= group <= pipe.UNIFORM else group
 
 
 @inlined
@@ -85,11 +115,38 @@ def look(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now
 
 @inlined
 def choose(core: pipe.Pipeline, sm: int, row: int, able: int) -> int:
-    """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
+    """The warp to issue from, by the policy, or -1: ``able`` is a mask of some of the scheduler's, not 0."""
     last = core.row[row, pipe.LAST]
+    if core.policy == policies.RRR:
+        index = policies.pick(core.policy, standing(core, sm, row), last)
+        return index if (able >> index) & 1 else -1
+    if core.policy == policies.LIMITED:
+        able = limited(core, sm, row, able)
+        if able == 0:
+            return -1
     if policies.in_turn(core.policy) or policies.preferred(core.policy, able, last):
         return policies.pick(core.policy, able, last)
     return oldest(core, sm, able)
+
+
+@inlined
+def standing(core: pipe.Pipeline, sm: int, row: int) -> int:
+    """Warps of a scheduler that wait for nothing besides registers, instructions and latches, bit = warp."""
+    unit = core.unit
+    found = unit[sm, pipe.LIVE] & ~unit[sm, pipe.WAITING] & ~unit[sm, pipe.ENDED_WARPS]
+    return int(found & (core.every << (row & (core.schedulers - 1))))
+
+
+@compiled
+def limited(core: pipe.Pipeline, sm: int, row: int, able: int) -> int:
+    """Of some warps those among the ``active_warps`` oldest that stand, and the one that issued last."""
+    left, found = standing(core, sm, row), able & core.row[row, pipe.LAST]
+    for _ in range(core.active_warps):
+        if left:
+            bit = 1 << oldest(core, sm, left)
+            left &= ~bit
+            found |= able & bit
+    return int(found)
 
 
 @inlined
@@ -107,12 +164,16 @@ def oldest(core: pipe.Pipeline, sm: int, able: int) -> int:
 
 @inlined
 def hindered(core: pipe.Pipeline, sm: int) -> int:
-    """Warps whose next instruction is of a class whose latch of their scheduler is full."""
-    full, found = core.unit[sm, pipe.ISSUED_TO], 0
+    """Warps whose next instruction is of a class without a free latch that their scheduler may use."""
+    full, found, all_of_class = core.unit[sm, pipe.ISSUED_TO], 0, (1 << core.schedulers) - 1
     while full:
         latch = lowest_bit(full)
-        full &= full - 1
-        found |= core.wants[sm, latch >> core.shift] & (core.every << (latch & (core.schedulers - 1)))
+        first = latch & ~(core.schedulers - 1)
+        if core.sub_cores:
+            found |= core.wants[sm, latch >> core.shift] & (core.every << (latch - first))
+        elif (full >> first) & all_of_class == all_of_class:
+            found |= core.wants[sm, latch >> core.shift]
+        full &= full - 1 if core.sub_cores else ~(all_of_class << first)
     return found
 
 
@@ -126,9 +187,9 @@ def issue_instruction(
     warp, unit = core.warp, core.unit
     code, instruction = warp[here, warps.CODE], warp[here, warps.INSTRUCTION]
     kind, group = (code >> op.KIND_SHIFT) & 15, code & 15
-    latch = group * core.schedulers + scheduler
+    latch = free_latch(core, unit[sm, pipe.ISSUED_TO], group * core.schedulers + scheduler)
     before = count_bits(unit[sm, pipe.ISSUED_TO] >> (group * core.schedulers) & ((1 << core.schedulers) - 1))
-    core.order[sm, group] = core.order[sm, group] | scheduler << 2 * before
+    core.order[sm, group] = core.order[sm, group] | (latch & (core.schedulers - 1)) << 2 * before
     unit[sm, pipe.ISSUED_TO] |= 1 << latch
     unit[sm, pipe.SERIAL] += 1
     core.issued[sm * pipe.LATCHES + latch, pipe.OPERATION] = (
@@ -138,15 +199,17 @@ def issue_instruction(
     counter = pipe.UNIT_OF_CLASS[group]
     count_for(core, sm, warp[here, warps.STREAM])
     core.stats[sm, warps.UNIT_ISSUES + counter] += 1
-    stack.issued(core, row, now)
-    stack_shares.issued(core, row, warp[here, warps.STREAM])
     warp[here, warps.ISSUED] += 1
+    access = op.NO_ACCESS
     if kind != op.PLAIN:
-        core.issued[sm * pipe.LATCHES + latch, pipe.PLACE] = special(core, work, sm, row, here, index, now, kind)
+        access = special(core, work, sm, row, here, index, now, kind)
+        core.issued[sm * pipe.LATCHES + latch, pipe.PLACE] = access
     core.stats[sm, warps.UNIT_THREADS + counter] += threads(core, work, here)
     count = (code >> op.DESTINATIONS_SHIFT) & 255
     if count:
         reserve(core, here, instruction, count)
+        if is_long(work, code, kind, access):
+            mark_long(core, here, instruction, True)
     advance(core, rays, program, work, lane_cycles, sm, now, row, here, index)
     warp[here, pipe.BUFFERED] -= 1
     if warp[here, pipe.ENDED]:
@@ -156,6 +219,14 @@ def issue_instruction(
         show(core, sm, index, here)
         reveal(core, sm, index, here, is_there)
         unit[sm, pipe.FETCH] |= (not is_there) << index
+
+
+@inlined
+def is_long(work: op.Work, code: int, kind: int, access: int) -> bool:
+    """Whether an instruction is a load from memory, not from shared memory."""
+    if kind not in (op.LOAD, op.LOAD_BYPASS, op.ATOMIC, op.TEXTURE) or (code >> op.SHARED_SHIFT) & 1:
+        return False
+    return access < 0 or not op.is_shared(work, access)
 
 
 @compiled
@@ -194,11 +265,13 @@ def open_fences(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: i
         if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, pipe.WRITES] == 0:
             written |= 1 << index
     if policies.in_turn(core.policy):
-        able = core.unit[sm, pipe.VALID] & ~(core.unit[sm, pipe.WAITING] & ~written) & ~core.unit[sm, pipe.COLLIDES]
-        able &= (core.every << scheduler) & ~refused
+        able = core.unit[sm, pipe.VALID] & ~core.unit[sm, pipe.COLLIDES] & ~refused
+        if core.policy == policies.RRR:
+            able = core.unit[sm, pipe.LIVE] & ~core.unit[sm, pipe.ENDED_WARPS]
+        able &= ~(core.unit[sm, pipe.WAITING] & ~written) & (core.every << scheduler)
         if able:
             start = policies.preferred(core.policy, -1, core.row[row, pipe.LAST])
-            first, chosen = lowest_bit(start) & 63, choose(core, sm, row, able)
+            first, chosen = lowest_bit(start) & 63, policies.pick(core.policy, able, core.row[row, pipe.LAST])
             before = (2 << chosen) - 1
             passed = (1 << first) - 1
             written &= before & ~passed if chosen >= first else before | ~passed
@@ -231,4 +304,5 @@ def end(core: pipe.Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
     core.warp[here, pipe.ENDED] = 1
     core.unit[sm, pipe.ON_MEMORY] |= 1 << index
+    core.unit[sm, pipe.ENDED_WARPS] |= 1 << index
     pass_barrier(core, sm, now, barrier.leave(core, sm, index))

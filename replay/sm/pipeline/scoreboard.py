@@ -8,7 +8,7 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import inlined
-from rayplay.replay.sm import warps
+from rayplay.replay.sm import policies, warps
 from rayplay.replay.sm.pipeline import state as pipe
 
 
@@ -77,3 +77,29 @@ def look_again(core: pipe.Pipeline, sm: int, index: int, here: int) -> None:
         core.unit[sm, pipe.ON_MEMORY] &= ~bit
     elif core.warp[here, pipe.LOADS] & core.filters[instruction] == 0:
         core.unit[sm, pipe.ON_MEMORY] &= ~bit
+
+
+@inlined
+def mark_long(core: pipe.Pipeline, here: int, instruction: int, is_long: bool) -> None:
+    """For the policy two-level: a load from memory issues, or another instruction has written its registers.
+
+    The mark outlives the load, and its warp: only another instruction's result ends it.
+    """
+    if core.policy == policies.TWO_LEVEL:
+        first = core.register_first[instruction]
+        for at in range(first, first + ((core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255)):
+            number = np.int64(core.register[at])
+            bit = 1 << (number & 63)
+            word = core.long_ops[here, number >> 6]
+            core.long_ops[here, number >> 6] = word | bit if is_long else word & ~bit
+
+
+@inlined
+def reads_long(core: pipe.Pipeline, here: int, instruction: int) -> bool:
+    """Whether an instruction reads a register with the mark of a load."""
+    first = core.register_first[instruction] + ((core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255)
+    for at in range(first, core.register_first[instruction + 1]):
+        number = np.int64(core.register[at])
+        if (core.long_ops[here, number >> 6] >> (number & 63)) & 1:
+            return True
+    return False

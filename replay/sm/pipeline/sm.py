@@ -8,7 +8,7 @@ stage per cycle. A cycle in which no stage can do anything is not simulated. Sou
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.lsu import entry as lsu_entry
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import Lsu
@@ -22,7 +22,15 @@ from rayplay.replay.sm.pipeline.async_copies import end_copy
 from rayplay.replay.sm.pipeline.collector import collect
 from rayplay.replay.sm.pipeline.fetch import check_over, fetch
 from rayplay.replay.sm.pipeline.issue import issue
-from rayplay.replay.sm.pipeline.units import complete, execute, next_result, write_back, write_banks
+from rayplay.replay.sm.pipeline.scoreboard import mark_long
+from rayplay.replay.sm.pipeline.units import (
+    complete,
+    execute,
+    next_result,
+    oldest_latch,
+    write_back,
+    write_banks,
+)
 from rayplay.replay.sm.pipeline.waiting import wake
 
 
@@ -77,15 +85,8 @@ def after_memory(
 @inlined
 def send_access(core: pipe.Pipeline, lsus: Lsu, work: op.Work, sm: int, now: int) -> None:
     """The oldest instruction in the OC_EX latches of the LD/ST unit enters it."""
-    full = core.unit[sm, pipe.EXECUTES] >> (pipe.MEMORY_RANK * core.schedulers)
     base = sm * pipe.LATCHES + pipe.MEMORY_RANK * core.schedulers
-    best = lowest_bit(full)
-    full &= full - 1
-    while full:
-        other = lowest_bit(full)
-        full &= full - 1
-        if core.ready[base + other, pipe.OPERATION] < core.ready[base + best, pipe.OPERATION]:
-            best = other
+    best = oldest_latch(core, base, core.unit[sm, pipe.EXECUTES] >> (pipe.MEMORY_RANK * core.schedulers))
     core.unit[sm, pipe.EXECUTES] &= ~(1 << (pipe.MEMORY_RANK * core.schedulers + best))
     operation, access = core.ready[base + best, pipe.OPERATION], core.ready[base + best, pipe.PLACE]
     index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
@@ -95,7 +96,7 @@ def send_access(core: pipe.Pipeline, lsus: Lsu, work: op.Work, sm: int, now: int
         core.warp[sm * core.warps + index, pipe.STORES] += stored
     if access == op.NO_ACCESS and kind != op.STORE and (core.code[instruction] >> op.SHARED_SHIFT) & 1:
         kind, access = op.LOAD, op.EMPTY_SHARED
-    slot = instruction + pipe.SLOT_BASE
+    slot = instruction + pipe.SLOT_BASE + (access == op.NO_ACCESS) * pipe.WITHOUT_ACCESS
     if access >= 0 and (core.code[instruction] >> op.GROUPS_SHIFT) & op.MOST_GROUPS:
         slot += operation >> pipe.SERIAL_SHIFT << pipe.SERIAL_SHIFT
     lsu_entry.enqueue(lsus, work, sm, now, index, kind, slot, access, core.warp[sm * core.warps + index, warps.STREAM])
@@ -110,7 +111,7 @@ def next_event(core: pipe.Pipeline, sm: int, now: int) -> int:
 @inlined
 def instruction_of(slot: int) -> int:
     """The instruction that a completion token stands for."""
-    return (slot & ((1 << pipe.SERIAL_SHIFT) - 1)) - pipe.SLOT_BASE
+    return (slot & (pipe.WITHOUT_ACCESS - 1)) - pipe.SLOT_BASE
 
 
 @compiled
@@ -125,6 +126,8 @@ def release(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int, index: int, 
         wake(core, sm, index, now)
     else:
         complete(core, sm, index, instruction_of(slot))
+        if slot & pipe.WITHOUT_ACCESS:
+            mark_long(core, here, instruction_of(slot), False)
         if slot >> pipe.SERIAL_SHIFT:
             end_copy(core, sm, index, here, now, slot >> pipe.SERIAL_SHIFT)
 

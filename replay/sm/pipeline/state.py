@@ -46,6 +46,7 @@ COLUMNS = BUFFERED + 10
 LAST = 0  # bit of the warp that issued last; 0: none has
 WRITTEN_AT = 1  # cycle in which banks were written last
 WRITTEN = 2  # those banks, a byte each
+TURN = 3  # two-level: place of the warp that issued last, before it
 
 # Columns of ``unit``, an SM; masks of warps have bit = warp, of collector units bit = scheduler x collectors + unit.
 ISSUED_TO = 0  # full ID_OC latches, bit = class x schedulers + scheduler
@@ -73,6 +74,7 @@ SEEN_FOR_LSU = 21  # what the cycle stack was told last: warps refused by the la
 SEEN_FOR_UNIT = 22  # by another latch,
 SEEN_FETCHING = 23  # with an empty buffer,
 SEEN_ON_MEMORY = 24  # and waiting for memory
+ENDED_WARPS = 25  # warps through with their last instruction
 UNIT_COLUMNS = 32
 LATCHES = 64  # of an SM: class or rank x schedulers + scheduler
 
@@ -97,6 +99,7 @@ ENDED_BY = UNDER_WAY + GROUPS  # from here on, per group: the serial number that
 # Completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``input.work``; of an asynchronous
 # copy also its serial number << SERIAL_SHIFT.
 SLOT_BASE = 16
+WITHOUT_ACCESS = 1 << 30  # in a token: no lane of the load makes an access
 
 OWNERS = ("scheduler", "sm")
 MOST_BANKS = 8  # of a scheduler: reads of each are a byte of a word
@@ -112,7 +115,10 @@ class Spec:
         "name", "Whom a collector unit serves: one scheduler, or all of the SM (GPGPU-Sim 4.0)", choices=OWNERS
     )
     collector_ports: int = value("count", "Instructions that enter or leave the collector units in one step", 1)
-    register_banks: int = value("count", "Register banks of an SM, shared out evenly among its schedulers", 1)
+    register_banks: int = value("count", "Register banks of an SM, shared out evenly among its sub-cores", 1)
+    sub_cores: bool = value(
+        "switch", "Whether each scheduler has latches, banks and units of its own, and not the SM as a whole"
+    )
     register_steps: int = value("steps/cycle", "Steps of the collector in a cycle: reads of a bank", 1)
     result_buses: int = value("count", "Results that the units of an SM may write in a cycle", 1)
     wide_loads: str = value(
@@ -181,6 +187,7 @@ class Pipeline(NamedTuple):
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
     barrier: FixedRows  # int64[sms * MAX_CTAS, 2]: as in ``sm.warps``
     copies: FixedRows  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
+    long_ops: np.ndarray  # int64[sms * warps, words]: two-level: registers last written by a load from memory
     pool: np.ndarray  # int64[sms * schedulers, 2 * positions]: two-level: active warps, the others; as much scratch
     stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
     shares: Shares
@@ -200,11 +207,14 @@ class Pipeline(NamedTuple):
     every: int  # each bit whose place is a multiple of schedulers: the first scheduler's warps, or its latches
     policy: int
     active_warps: int  # of a scheduler, no more than it has
+    issues: int
+    different_units: bool
+    sub_cores: bool
     fetches: int
     collectors: int  # for each scheduler
     pooled: int  # 1: they serve all schedulers
     ports: int
-    banks: int  # of a scheduler, a power of two up to MOST_BANKS
+    banks: int  # of a sub-core, a power of two up to MOST_BANKS
     steps: int
     buses: int
     ring: int
@@ -224,7 +234,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
     unit = aligned_rows(sms, UNIT_COLUMNS)
     unit[:, FETCHED] = -1
     unit[:, NEXT_CYCLE] = FAR
-    positions = -(-warps // policy.count)
+    positions, long_words = -(-warps // policy.count), int(tables.register.max(initial=0)) // 64 + 1
     row = aligned_rows(rows, 4)
     stats = np.zeros((sms, scheduler.UNIT_THREADS + scheduler.UNITS), np.int64)
     row[:, WRITTEN_AT] = -1
@@ -238,12 +248,14 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((sms * ring, spec.result_buses), np.uint32), np.zeros((sms, ring), np.uint16),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * dispatch.MAX_CTAS, 2), np.int64),
         np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
+        np.zeros((sms * warps if policy.policy == "two-level" else 0, long_words), np.int64),
         np.tile(np.arange(2 * positions), (rows, 1)),
         stats, make_shares(stats, streams), *stack.make_arrays(rows, sms * warps),
         stack_shares.make_accounts(rows, streams), tables.code,
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
         policy.count, policy.count.bit_length() - 1, every(policy.count),
-        tuple(POLICIES).index(policy.policy), min(policy.active_warps, positions),
+        tuple(POLICIES).index(policy.policy), min(policy.active_warps, positions), policy.issues,
+        policy.different_units, spec.sub_cores,
         spec.fetches, collectors, OWNERS.index(spec.collector_owner), spec.collector_ports,
-        spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring,
+        spec.register_banks // (policy.count if spec.sub_cores else 1), spec.register_steps, spec.result_buses, ring,
     )  # fmt: skip

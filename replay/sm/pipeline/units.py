@@ -9,11 +9,11 @@ SM, ``result_buses`` results may end in one cycle: an instruction whose result w
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
+from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.fetch import check_over
-from rayplay.replay.sm.pipeline.scoreboard import free
+from rayplay.replay.sm.pipeline.scoreboard import free, mark_long
 
 
 @inlined
@@ -22,26 +22,56 @@ def execute(core: pipe.Pipeline, sm: int, now: int) -> None:
     waiting = core.unit[sm, pipe.EXECUTES] & ((1 << (pipe.MEMORY_RANK * core.schedulers)) - 1)
     while waiting:
         latch = lowest_bit(waiting)
-        waiting &= waiting - 1
-        at = sm * pipe.LATCHES + latch
-        if core.free_at[at] > now:
-            continue
-        operation = core.ready[at, pipe.OPERATION]
-        code = core.code[operation & pipe.INSTRUCTION_MASK]
-        end = now + ((code >> op.LATENCY_SHIFT) & 0xFFF) + 2
-        place = wrap(end, core.ring)
-        results = np.int64(core.results[sm, place])
-        count, integer = (
-            results >> pipe.COUNT_SHIFT,
-            (latch >> core.shift == pipe.INT_RANK) << (latch & (core.schedulers - 1)),
-        )
-        if count == core.buses or results & integer:
-            continue
-        core.wheel[sm * core.ring + place, count] = operation
-        core.results[sm, place] = (results | integer) + (1 << pipe.COUNT_SHIFT)
-        core.occupied[sm, place >> 6] |= 1 << (place & 63)
-        core.free_at[at] = now + ((code >> op.INITIATION_SHIFT) & 0xFFFF)
-        core.unit[sm, pipe.EXECUTES] &= ~(1 << latch)
+        if core.sub_cores:
+            waiting &= waiting - 1
+            take(core, sm, now, latch, latch)
+        else:
+            first = latch & ~(core.schedulers - 1)
+            waiting &= ~(((1 << core.schedulers) - 1) << first)
+            execute_class(core, sm, now, first)
+
+
+@compiled
+def execute_class(core: pipe.Pipeline, sm: int, now: int, first: int) -> None:
+    """Without sub-cores: each unit of a class takes the oldest instruction in its latches, from ``first`` on."""
+    for unit in range(core.schedulers):
+        full = (core.unit[sm, pipe.EXECUTES] >> first) & ((1 << core.schedulers) - 1)
+        if full == 0:
+            return
+        take(core, sm, now, first + oldest_latch(core, sm * pipe.LATCHES + first, full), first + unit)
+
+
+@inlined
+def oldest_latch(core: pipe.Pipeline, base: int, full: int) -> int:
+    """Of some OC_EX latches behind row ``base``, a mask, the one whose instruction was issued first."""
+    best = lowest_bit(full)
+    full &= full - 1
+    while full:
+        other = lowest_bit(full)
+        full &= full - 1
+        if core.ready[base + other, pipe.OPERATION] < core.ready[base + best, pipe.OPERATION]:
+            best = other
+    return best
+
+
+@inlined
+def take(core: pipe.Pipeline, sm: int, now: int, latch: int, unit: int) -> None:
+    """A unit, numbered as latches are, takes the instruction in a latch if it is free and there is a result bus."""
+    if core.free_at[sm * pipe.LATCHES + unit] > now:
+        return
+    operation = core.ready[sm * pipe.LATCHES + latch, pipe.OPERATION]
+    code = core.code[operation & pipe.INSTRUCTION_MASK]
+    place = wrap(now + ((code >> op.LATENCY_SHIFT) & 0xFFF) + 2, core.ring)
+    results = np.int64(core.results[sm, place])
+    count = results >> pipe.COUNT_SHIFT
+    integer = (unit >> core.shift == pipe.INT_RANK) << (unit & (core.schedulers - 1))
+    if count == core.buses or results & integer:
+        return
+    core.wheel[sm * core.ring + place, count] = operation
+    core.results[sm, place] = (results | integer) + (1 << pipe.COUNT_SHIFT)
+    core.occupied[sm, place >> 6] |= 1 << (place & 63)
+    core.free_at[sm * pipe.LATCHES + unit] = now + ((code >> op.INITIATION_SHIFT) & 0xFFFF)
+    core.unit[sm, pipe.EXECUTES] &= ~(1 << latch)
 
 
 @inlined
@@ -59,6 +89,7 @@ def write_back(core: pipe.Pipeline, sm: int, now: int) -> None:
         index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
         if (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255:
             write_banks(core, sm, now, index, instruction)
+            mark_long(core, sm * core.warps + index, instruction, False)
         complete(core, sm, index, instruction)
 
 
@@ -77,7 +108,7 @@ def write_banks(core: pipe.Pipeline, sm: int, now: int, index: int, instruction:
 
     PTX vectors may name several registers of one bank: they are written together.
     """
-    row = sm * core.schedulers + (index & (core.schedulers - 1))
+    row = sm * core.schedulers + (index & (core.schedulers - 1)) * core.sub_cores
     if core.row[row, pipe.WRITTEN_AT] != now:
         core.row[row, pipe.WRITTEN_AT] = now
         core.row[row, pipe.WRITTEN] = 0

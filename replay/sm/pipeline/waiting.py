@@ -5,7 +5,6 @@ Source: ``docs/sources/accel-sim.md#execution-model, #asynchronous-copies``.
 
 from rayplay.replay.jit.bits import inlined, lowest_bit
 from rayplay.replay.memory import l1
-from rayplay.replay.memory.cache.tags import invalidate
 from rayplay.replay.sm import barrier, warps
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.unit import cycle_stack as stack
@@ -46,10 +45,10 @@ def pass_barrier(core: pipe.Pipeline, sm: int, now: int, arrived: int) -> None:
 
 @inlined
 def open_fence(core: pipe.Pipeline, caches: l1.L1, sm: int, index: int, now: int) -> None:
-    """A warp at a fence goes on: the L1 is emptied."""
+    """A warp at a fence goes on: the L1 is emptied, if it is one that idle SMs empty."""
     core.unit[sm, pipe.FENCES] &= ~(1 << index)
     wake(core, sm, index, now)
-    invalidate(caches.cache, sm)
+    l1.forget_idle(caches, sm)
 
 
 @inlined

@@ -32,20 +32,23 @@ class Registers:
 class Collector:
     """Moves instructions from ``issued`` (ID_OC) through collector units to ``ready`` (OC_EX)."""
 
-    def __init__(self, schedulers: int, units: int, ports: int, banks: int, owner: str = "scheduler") -> None:
+    def __init__(
+        self, schedulers: int, units: int, ports: int, banks: int, owner: str = "scheduler", sub_cores: bool = True
+    ) -> None:
         self.issued, self.ready = Registers(schedulers), Registers(schedulers)
         self.per_scheduler = units // schedulers
         self.units = [CollectorUnit() for _ in range(units)]
         self.is_pooled = owner == "sm"
         self.schedulers = schedulers
-        self.banks_each = banks // schedulers
+        self.sub_cores = sub_cores
+        self.banks_each = banks // schedulers if sub_cores else banks
         self.queues: list[deque[CollectorUnit]] = [deque() for _ in range(banks)]
         self.written: set[int] = set()
         self.last_sent = [0] * ports
 
     def bank(self, register: int, op: Op) -> int:
         """Registers are numbered from 1 (R0); warps are skewed."""
-        return (register + 1 + op.warp) % self.banks_each + self.banks_each * op.scheduler
+        return (register + 1 + op.warp) % self.banks_each + self.banks_each * op.scheduler * self.sub_cores
 
     def write(self, op: Op) -> bool:
         """Take the write ports of the results; False where one is taken (earlier ones stay taken)."""
@@ -81,10 +84,16 @@ class Collector:
             if unit.op is None or unit.unread:
                 continue
             place = self.ready.slots[unit.op.instruction.unit]
-            if place[unit.op.scheduler] is None:
-                place[unit.op.scheduler], unit.op = unit.op, None
+            free = self.free_slot(place, unit.op.scheduler)
+            if free is not None:
+                place[free], unit.op = unit.op, None
                 self.last_sent[port] = number
                 return
+
+    def free_slot(self, slots: list[Op | None], scheduler: int) -> int | None:
+        """The scheduler's own slot; without sub-cores the first free one."""
+        mine = [scheduler] if self.sub_cores else range(len(slots))
+        return next((number for number in mine if slots[number] is None), None)
 
     def _read(self) -> None:
         for bank, queue in enumerate(self.queues):
@@ -103,7 +112,7 @@ class Collector:
             unit = next((u for u in mine if u.op is None), None)
             if unit is None:
                 continue
-            self.issued.slots[name][op.scheduler] = None
+            self.issued.slots[name][self.issued.slots[name].index(op)] = None
             wanted = dict.fromkeys(op.instruction.read)  # a register named twice is read once
             unit.op, unit.unread = op, len(wanted)
             for register in wanted:

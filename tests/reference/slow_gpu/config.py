@@ -79,7 +79,10 @@ class GpuConfig:
     shared_bytes: int = 65536
     schedulers: int = 4
     policy: str = "lrr"
-    active_warps: int = 6  # of a scheduler, with the policy two-level
+    active_warps: int = 6  # of a scheduler, with the policies two-level and limited
+    issues: int = 1  # instructions of a warp that a scheduler issues in a cycle
+    different_units: bool = True  # two instructions of a cycle go to units of different kinds
+    sub_cores: bool = True  # each scheduler has latches, banks and units of its own
     collectors: int = 8
     collector_owner: str = "scheduler"
     collector_ports: int = 8

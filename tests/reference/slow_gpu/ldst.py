@@ -55,7 +55,7 @@ class LdSt:
         op = ready.oldest("MEM")
         if self.dispatch is not None or op is None:
             return
-        ready.slots["MEM"][op.scheduler] = None
+        ready.slots["MEM"][ready.slots["MEM"].index(op)] = None
         self.dispatch = op
         if op.instruction.is_load and op.instruction.space != "shared":
             for register in op.instruction.written:
@@ -87,7 +87,7 @@ class LdSt:
                 if self.pending[key]:
                     continue
                 del self.pending[key]
-            self.sm.scoreboard.release(op.warp, (register,))
+            self.sm.scoreboard.release(op.warp, (register,), by_load=True)
             is_complete = True
         if is_complete:
             self.sm.complete(op)
@@ -167,7 +167,7 @@ class LdSt:
             self.pending[key] -= 1
             if not self.pending[key]:
                 del self.pending[key]
-                self.sm.scoreboard.release(op.warp, (register,))
+                self.sm.scoreboard.release(op.warp, (register,), by_load=True)
                 self.sm.complete(op)
 
     def _access(self, op: Op) -> bool:

@@ -28,10 +28,15 @@ class Sm:
         self.warps = [Warp(slot) for slot in range(config.warps)]
         self.scoreboard = Scoreboard(config.warps)
         self.collector = Collector(
-            config.schedulers, config.collectors, config.collector_ports, config.register_banks, config.collector_owner
-        )
+            config.schedulers, config.collectors, config.collector_ports, config.register_banks, config.collector_owner,
+            config.sub_cores,
+        )  # fmt: skip
         depth = {name: max(config.latencies[name][0], 2) for name in ORDER}
-        self.units = [Unit(name, scheduler, depth[name]) for name in ORDER for scheduler in range(config.schedulers)]
+        self.units = [
+            Unit(name, scheduler, depth[name], config.sub_cores)
+            for name in ORDER
+            for scheduler in range(config.schedulers)
+        ]
         self.buses = ResultBuses(config.result_buses)
         self.ldst = LdSt(self)
         self.barrier = Barrier()

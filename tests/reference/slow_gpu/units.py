@@ -7,8 +7,8 @@ from .warp import Op
 class Unit:
     """One unit of one sub-core."""
 
-    def __init__(self, name: str, scheduler: int, depth: int) -> None:
-        self.name, self.scheduler = name, scheduler
+    def __init__(self, name: str, scheduler: int, depth: int, sub_cores: bool = True) -> None:
+        self.name, self.scheduler, self.sub_cores = name, scheduler, sub_cores
         self.dispatch: Op | None = None
         self.stages: list[Op | None] = [None] * depth
         self.occupied = 0  # bit k: an instruction of latency k may not start
@@ -34,11 +34,11 @@ class Unit:
     def take(self, ready: Registers, buses: "ResultBuses") -> None:
         """A ready instruction enters the empty dispatch register if it can have a result bus."""
         slots = ready.slots[self.name]
-        op = slots[self.scheduler]
+        op = slots[self.scheduler] if self.sub_cores else ready.oldest(self.name)
         if op is None or self.dispatch is not None or self.occupied >> op.instruction.latency & 1:
             return
         if buses.reserve(op.instruction.latency):
-            self.dispatch, slots[self.scheduler] = op, None
+            self.dispatch, slots[slots.index(op)] = op, None
             self.occupied |= 1 << op.instruction.latency
 
 

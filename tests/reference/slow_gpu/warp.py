@@ -99,18 +99,18 @@ class Scoreboard:
 
     def reserve(self, op: Op) -> None:
         self.reserved[op.warp].update(op.instruction.written)
-        if op.instruction.unit == "MEM":
+        if op.instruction.is_load and op.instruction.space not in ("", "shared"):
             self.by_memory[op.warp].update(op.instruction.written)
 
     def waits_for_memory(self, op: Op | None) -> bool:
-        """A register of the instruction is still to be written by a memory instruction."""
-        if op is None:
-            return False
-        return not self.by_memory[op.warp].isdisjoint(op.instruction.written + op.instruction.read)
+        """The instruction reads a register whose last writer is a load from memory, done or not."""
+        return op is not None and not self.by_memory[op.warp].isdisjoint(op.instruction.read)
 
-    def release(self, warp: int, registers: tuple[int, ...]) -> None:
+    def release(self, warp: int, registers: tuple[int, ...], by_load: bool = False) -> None:
+        """A load's data leaves the mark of a long operation, even for the slot's next warp."""
         self.reserved[warp].difference_update(registers)
-        self.by_memory[warp].difference_update(registers)
+        if not by_load:
+            self.by_memory[warp].difference_update(registers)
 
 
 class Barrier:

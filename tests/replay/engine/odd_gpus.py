@@ -14,7 +14,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.run.driver import simulate
-from rayplay.replay.sm.policies import POLICIES
+from rayplay.replay.sm.policies import OF_ALL
 from tests.replay.conftest import Op, write_micro
 from tests.replay.conftest import load as load_instruction
 from tests.replay.launches import Kernel, write_kernels
@@ -28,7 +28,7 @@ def random_values(rng: np.random.Generator) -> list[str]:
     chosen = {
         "sm.warps": rng.choice([4, 8, 32]), "sm.ctas": rng.choice([1, 2, 16]),
         "sm.kernel_launch_cycles": rng.choice([0, 7, 3000]), "sm.concurrent_kernels": rng.choice([1, 2]),
-        "scheduler.count": rng.choice([1, 2, 4]), "scheduler.policy": rng.choice(list(POLICIES)),
+        "scheduler.count": rng.choice([1, 2, 4]), "scheduler.policy": rng.choice(OF_ALL),
         "lsu.queue_entries": rng.choice([1, 2, 8]), "lsu.shared_latency_cycles": rng.choice([1, 20, 70]),
         "l1.mshr_entries": rng.choice([1, 4, 256]), "l1.mshr_merges": rng.choice([1, 8]),
         "l1.latency_cycles": rng.choice([1, 20, 100]), "interconnect.packets_in_flight": rng.choice([16, 512]),

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from outside import random_traces
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
-from tests.reference.slow_gpu import random_traces
 from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, TextureConfig
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel
@@ -87,10 +87,17 @@ def random_values(random: Random) -> dict[str, Any]:
 def rules_of_version(random: Random) -> dict[str, Any]:
     """Rules that differ between GPGPU-Sim 4.0 and later; drawn apart, so that a seed's other values stay."""
     policy = {"scheduler.policy": "gtlrr"} if random.random() < 0.2 else {}
-    return policy | {
+    found = policy | {
         "pipeline.collector_owner": random.choice(("scheduler", "scheduler", "sm")),
         "l2.write_allocate": random.choice(("lazy_fetch_on_read", "lazy_fetch_on_read", "lazy_whole_sectors")),
     }
+    if random.random() < 0.3:
+        found["scheduler.policy"] = random.choice(("rrr", "limited", "two-level"))
+    found["scheduler.issues"], found["scheduler.different_units"] = random.choice((1, 1, 1, 2)), random.random() < 0.5
+    found["pipeline.sub_cores"] = random.random() < 0.7
+    if not found["pipeline.sub_cores"]:
+        found |= {"pipeline.collector_owner": "sm", "pipeline.register_banks": random.choice((4, 8))}
+    return found
 
 
 def options(random: Random) -> dict[str, Any]:
@@ -136,7 +143,8 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
     return GpuConfig(
         sms=sm["count"], warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
-        active_warps=values["scheduler.active_warps"],
+        active_warps=values["scheduler.active_warps"], issues=values["scheduler.issues"],
+        different_units=values["scheduler.different_units"], sub_cores=pipeline["sub_cores"],
         collectors=pipeline["collectors"], collector_owner=pipeline["collector_owner"],
         collector_ports=pipeline["collector_ports"],
         register_banks=pipeline["register_banks"], collector_steps=pipeline["register_steps"],

@@ -73,6 +73,11 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_scheduler two_level_active:5:0:1", "scheduler.active_warps", 5),
         ("-gpgpu_tex_cache:l1 N:4:128:64,L:R:m:N:L,T:512:8,128:2", "texture.ways", 64),
         ("-gpgpu_scheduler old", "scheduler.policy", "oldest"),
+        ("-gpgpu_scheduler rrr", "scheduler.policy", "rrr"),
+        ("-gpgpu_scheduler warp_limiting:2:3", "scheduler.active_warps", 3),
+        ("-gpgpu_max_insn_issue_per_warp 2", "scheduler.issues", 2),
+        ("-gpgpu_dual_issue_diff_exec_units 0", "scheduler.different_units", False),
+        ("-gpgpu_sub_core_model 0", "pipeline.collector_owner", "sm"),
         ("-gpgpu_clock_domains 1132:1000.5:900:3500.5", "memory.interconnect_clock_khz", 1000500),
         ("-gpgpu_cache:dl1 S:1:128:512,L:L:s:N:L,A:256:8,16:0,32", "l1.allocate", "streaming"),
         ("-gpgpu_adaptive_cache_config 0", "l1.unified_bytes", 0),
@@ -137,7 +142,10 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
             "-gpgpu_n_mem twelve",
             "config:35: -gpgpu_n_mem must be a whole number, of at most 12 digits and not negative, found 'twelve'",
         ),
-        ("-gpgpu_scheduler fifo", "config:35: -gpgpu_scheduler must be one of gto, lrr, old, oldest, found 'fifo'"),
+        (
+            "-gpgpu_scheduler fifo",
+            "config:35: -gpgpu_scheduler must be one of gto, lrr, rrr, old, oldest, found 'fifo'",
+        ),
         ("-gpgpu_cache:dl1 none", "config:35: -gpgpu_cache:dl1 must be a cache such as"),
         ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
         ("-gpgpu_cache:dl1 N:4:128:64,L:T:m:L:L,A:256:32,16:0,32", "must have sectors and associative MSHRs"),
@@ -150,6 +158,7 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_pipeline_widths 4,4,2,4,4,4,4,4,4,4,8", "must have one latch of each class for each scheduler"),
         ("-specialized_unit_2 1,2,200,4,4,TEX", "must have one unit and latch for each scheduler"),
         ("-gpgpu_coalesce_arch 20", "must be at least 40"),
+        ("-gpgpu_operand_collector_num_in_ports_gen 1", "must be as many as -gpgpu_operand_collector_num_out_ports"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(folder: Path, line: str, message: str) -> None:

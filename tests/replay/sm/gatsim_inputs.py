@@ -11,7 +11,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
 from rayplay.replay.sm import warps as scheduler
 from rayplay.replay.sm.gatsim import units as gatsim_units
-from rayplay.replay.sm.policies import POLICIES
+from rayplay.replay.sm.policies import OF_ALL
 from tests.reference.gatsim_slow import Instruction, Machine, Warp
 from tests.reference.replay_slow import bank_cycles, sectors
 
@@ -23,7 +23,7 @@ def machines() -> st.SearchStrategy[Machine]:
     """A small GPU."""
     few = st.integers(1, 3)
     return st.builds(
-        Machine, sms=few, schedulers=few, policy=st.sampled_from(list(POLICIES)), active_warps=few, places=few,
+        Machine, sms=few, schedulers=few, policy=st.sampled_from(OF_ALL), active_warps=few, places=few,
         warps_per_block=st.integers(1, 5), load_store_units=few, special_units=st.integers(1, 2),
         trace_units=st.integers(1, 2), hit=st.integers(1, 29), miss=st.integers(30, 199), shared=st.integers(1, 29),
         record=st.integers(1, 39), sets=st.integers(0, 2), ways=st.integers(1, 4),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from outside.random_traces import HEAD
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.formats.exchange.accelsim.sass_classes import spared_groups
@@ -16,7 +17,6 @@ from tests.reference.slow_gpu.config import RTX2060
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel
 from tests.reference.slow_gpu.program import load as load_program
-from tests.reference.slow_gpu.random_traces import HEAD
 
 FAR_APART = 1 << 20
 

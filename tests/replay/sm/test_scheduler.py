@@ -1,14 +1,19 @@
 """The warp schedulers against their slow twin: random joins, leaves, waits and ready warps."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.run.driver import simulate
 from rayplay.replay.sm import warps as scheduler
-from rayplay.replay.sm.policies import POLICIES, pick
+from rayplay.replay.sm.policies import OF_ALL, OF_PIPELINE, pick
 from rayplay.replay.sm.warps import Warps
 from tests.reference.scheduler_slow import SlowScheduler
+from tests.replay.launches import Kernel, write_kernels
 
 JOIN, LEAVE, PARK, CHOOSE = range(4)
 WARPS = 64
@@ -38,7 +43,7 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
                 state.mask[sm, scheduler.LAST] = 1 << rank
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", OF_ALL)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -72,3 +77,11 @@ def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
     drive(state, SM, np.array(operation), np.array(argument), chosen)
     assert chosen.tolist() == expected
     assert [warp for warp in scheduler.live_warps(state, SM) if warp % spec.count == LAST] == twin.by_age
+
+
+@pytest.mark.parametrize("policy", OF_PIPELINE)
+@pytest.mark.parametrize("model", ["characterised", "gatsim"])
+def test_policies_of_the_pipeline_are_refused_by_other_models(policy: str, model: str, tmp_path: Path) -> None:
+    trace = write_kernels(tmp_path / "one.trace", [Kernel((1,))])
+    with pytest.raises(UserError, match=f"model {model}: scheduler.policy must not be {policy}"):
+        simulate(trace, gpu_description.load("rtx2060", [f"scheduler.policy={policy}"]), model=model)
