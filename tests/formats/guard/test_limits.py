@@ -122,7 +122,6 @@ CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_TABLE_BYTES": [whole_table],
     "RAYPLAY_MAX_LIST_BYTES": [pixel_list],
     "RAYPLAY_MAX_MANIFEST_BYTES": [manifest],
-    "RAYPLAY_MAX_WARPS": [manifest],
     "RAYPLAY_MAX_IMAGE_PIXELS": [manifest],
     "RAYPLAY_MAX_STRING_BYTES": [hdf5, program],
     "RAYPLAY_MAX_TEXT_BYTES": [toml],
@@ -130,7 +129,7 @@ CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_COPIED_BYTES": [copies],
     "RAYPLAY_MAX_BUFFER_BYTES": [launch_file],
     "RAYPLAY_MAX_LAUNCHES": [launch_file],
-    "RAYPLAY_MAX_WARPS": [launch_file],
+    "RAYPLAY_MAX_WARPS": [manifest, launch_file],
     "RAYPLAY_MAX_UNPACKED_BYTES": [unpacked],
     "RAYPLAY_MAX_RATIO": [ratio],
 }
