@@ -2,7 +2,7 @@
 
 import argparse
 
-from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.command import add_instructions, add_limits, run
 from rayplay.hypa.verbs import add_analyse, add_network, analyse, network
 
 DESCRIPTION = """Count exactly what launches execute, from the slice that decides where their threads go (hybrid program
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     add_analyse(verbs)
     add_network(verbs)
     add_limits(*verbs.choices.values())
+    add_instructions(*verbs.choices.values())
     return made
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from rayplay.formats.guard.answer import answer
-from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.command import add_instructions, add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.hypa.verbs import add_network, network
@@ -75,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     add_limits(*verbs.choices.values())
+    add_instructions(*(verbs.choices[name] for name in ("render", "launch", "network")))
     return made
 
 

@@ -7,6 +7,7 @@ loop      run until a buffer is full; drain it, note a checkpoint, serve a call 
 finish    drain the rest
 """
 
+import time
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from tqdm import tqdm
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function
-from rayplay.tracer.abi.words import MACHINE, PROGRESS, SCENE, STOP
+from rayplay.tracer.abi.words import MACHINE, PROGRESS, SCENE, STOP, WARP
 from rayplay.tracer.interp.ctas import Interpreter
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.link import LinkedLaunch, link_launch, refuse_image_services, refuse_raygen_payload
@@ -146,6 +147,9 @@ class Running:
                 code = self.backend.run()
                 bar.update(int(progress[PROGRESS.next_cta]) - before)
                 self._answer(code)
+                if code == STOP.full and not bar.disable and time.time() > bar.start_t + bar.delay:  # within a long CTA
+                    running = self.state.turns[int(progress[PROGRESS.next_warp]) % self.state.shape.warps]
+                    bar.set_postfix_str(f"{int(running[WARP.visits]):,} blocks of a warp")
 
     def _answer(self, code: int) -> None:
         """Act on the reason to stop. Raises ``UserError`` for what ends a launch."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import set_limit
+from rayplay.formats.guard.limits import INSTRUCTIONS, set_limit
 
 EXIT_USER_ERROR = 2
 
@@ -19,6 +19,20 @@ class _SetLimit(argparse.Action):
             set_limit(values)
         except UserError as error:
             parser.error(str(error))
+
+
+class _SetInstructions(_SetLimit):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        super().__call__(parser, namespace, f"{INSTRUCTIONS.name}={values}", option_string)
+
+
+def add_instructions(*parsers: argparse.ArgumentParser) -> None:
+    """Give parsers of verbs that execute programs the option that bounds what a warp executes."""
+    for parser in parsers:
+        parser.add_argument(
+            "--max-instructions", action=_SetInstructions, metavar="N", default=argparse.SUPPRESS,
+            help=f"end with an error once a warp has visited N blocks (default: {INSTRUCTIONS.default})",
+        )  # fmt: skip
 
 
 def add_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:

@@ -108,11 +108,21 @@ BUFFER_BYTES = Limit(
 )  # fmt: skip
 LAUNCHES = Limit("launches", 1 << 14, "launches", "Launches of a launch file, each round of a repeat counted.")
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
+INSTRUCTIONS = Limit(
+    "instructions", 1 << 27, "instructions",
+    "Block visits of a warp that is executed, each an instruction at least; `--max-instructions` sets it too.",
+)  # fmt: skip
+CTA_BYTES = Limit("cta-bytes", 1024 * MIB, "bytes", "Records of a CTA of several warps, held until all have ended.")
+SHARED_BYTES = Limit("shared-bytes", 227 << 10, "bytes", "Shared memory of a CTA, dynamic included (227 KiB on sm_90).")
+CONSTANT_BYTES = Limit("constant-bytes", 640 << 10, "bytes", "Constants of a program (ten banks of 64 KiB).")
+VARIABLE_BYTES = Limit("variable-bytes", 1 << 32, "bytes", "A variable in global memory.")
+PRINTED_BYTES = Limit("printed-bytes", 16 * MIB, "bytes", "Text that the launches of a memory print, together.")
 
 LIMITS = (
     FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, IMAGE_PIXELS, MANIFEST_BYTES, STRING_BYTES,
     LIST_BYTES, TEXT_BYTES, KEY_PARTS, UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_TEXT_BYTES,
-    MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS,
+    MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS, INSTRUCTIONS, CTA_BYTES,
+    SHARED_BYTES, CONSTANT_BYTES, VARIABLE_BYTES, PRINTED_BYTES,
 )  # fmt: skip
 
 

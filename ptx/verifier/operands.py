@@ -111,6 +111,9 @@ class OperandChecks:
         elif isinstance(operand, ir.Vector):
             yield from self._vector(operand, wanted, instruction)
         elif isinstance(operand, ir.Symbol):
+            if operand.name in self.function.labels and self.names.variable(operand.name) is None:
+                yield f"{full} cannot read the address of the label '{operand.name}'"
+                return
             known = Allows.SYMBOL in self.allows or not self._is_bare_variable(operand)
             if wanted.type == "pred" or not known or not constant_fits(wanted.type, ir.Immediate(0)):
                 yield f"{full} cannot read the address of '{operand.name}'; mov can"
@@ -134,8 +137,12 @@ class OperandChecks:
             yield f"{full} cannot read special register '{name}'; mov can"
         elif (name in VECTORS) != bool(register.component):
             yield f"'{name}' has components .x, .y and .z" if name in VECTORS else f"'{name}' has no components"
+        elif instruction.opcode == "mov" and (WIDTHS[name] == 1 or wanted.type == "pred"):
+            if WIDTHS[name] != 1 or wanted.type != "pred":
+                held = "is a predicate" if WIDTHS[name] == 1 else f"holds {WIDTHS[name]} bits of an integer"
+                yield f"'{name}' {held}, {full} reads a .{wanted.type}"
         elif instruction.opcode == "mov":
-            bits = max(WIDTHS[name], 32)
+            bits = WIDTHS[name]
             # 16 bits were what %tid had in PTX 1.x; %gridid has had 32
             allowed = {64} if bits == 64 and name != "%gridid" else {16, 32, 64} if name == "%gridid" else {16, 32}
             if wanted.type[0] == "f" or 8 * TYPE_BYTES[wanted.type] not in allowed:

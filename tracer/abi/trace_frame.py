@@ -69,6 +69,7 @@ FRAME = Words("FRAME", "uint32", f"""
     sbt_offset
     sbt_stride
     miss_index
+    time                    given to programs; nothing of a scene moves
     status                  where the ray stands: a STATUS
     program                 id of the program to run next, or NO_PROGRAM
     verdict                 a VERDICT, of the any-hit program that ran last

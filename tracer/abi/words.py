@@ -159,6 +159,7 @@ PROGRESS = Words("PROGRESS", "int64", """
     is_image
     width                   pixels of a row
     idle_rounds             rounds in which no warp ended or came to a barrier
+    most_visits             block visits after which a warp is taken to have no end
 """)  # fmt: skip
 
 WARP = Words("WARP", "int64", """

@@ -119,7 +119,6 @@ HANDLERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndar
     "set_payload_types": lambda w, s, x: [],
     "undef_value": lambda w, s, x: [splat(0, 32)],
     "get_ray_tmax": lambda w, s, x: [s.t_max()],
-    "get_ray_time": lambda w, s, x: [splat(0, 32)],
     "read_instance_id": lambda w, s, x: [s.by_instance(np.asarray(s.launch.instance_ids, np.uint32), w.executing())],
     "get_primitive_type_from_hit_kind": lambda w, s, x: [
         np.where(x[0] >= HIT_KIND_FRONT, np.uint32(device.PRIMITIVE_TRIANGLE), np.uint32(device.PRIMITIVE_CUSTOM))

@@ -1,5 +1,6 @@
 """All code of a launch put together: functions and their layouts, variables in device memory, memory per thread."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.program import Program, link
 from rayplay.ptx.text.names import outside_registers
+from rayplay.tracer.link.explicit import explicit
 from rayplay.tracer.link.functions import (
     LinkedFunction,
     called_names,
@@ -87,10 +89,22 @@ def refuse_unexecuted(programs: tuple[tuple[Module, Function], ...]) -> None:
         if len(users) > 1 and not all(f.is_entry for f in users):  # a call would have to share the values
             shared = f"functions {users[0].name} and {users[1].name} share registers declared outside functions"
             raise UserError(f"{module.source_name}: {shared}, which is not executed")
+        for function in (f for m, f in programs if m is module):
+            _refuse_cluster(module, function)
         for variable in module.variables.values():
             if variable.masked:
                 place = f"{module.source_name}:{variable.position.line}"
                 raise UserError(f"{place}: '{variable.name}' has single bytes of an address, which are not executed")
+
+
+def _refuse_cluster(module: Module, function: Function) -> None:
+    """``UserError`` for an entry whose CTAs run in clusters of more than one, or of a size that the launch says."""
+    directives = function.directives
+    size = math.prod(directives.get("reqnctapercluster", (1,)))
+    named = ".reqnctapercluster" if size > 1 else ".explicitcluster"
+    if size > 1 or ("explicitcluster" in directives and "reqnctapercluster" not in directives):
+        place = f"{module.source_name}:{function.position.line}"
+        raise UserError(f"{place}: {function.name} has {named}: clusters of more than one CTA are not executed")
 
 
 def link_launch(
@@ -104,7 +118,8 @@ def link_launch(
     """
     refuse_unexecuted(programs)
     modules = {id(module): scalar_module(module) for module, _ in programs}
-    functions = with_called(tuple((modules[id(module)], scalar_function(f)) for module, f in programs))
+    called = with_called(tuple((modules[id(module)], scalar_function(f)) for module, f in programs))
+    functions = [(module, explicit(module, function)) for module, function in called]
     numbers = {(id(module), function.name): number for number, (module, function) in enumerate(functions)}
     externals: list[Function] = []
     for module, function in functions:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import CONSTANT_BYTES, VARIABLE_BYTES
 from rayplay.ptx.ir import Function, Module, Variable
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.tracer.link.functions import symbol_names
@@ -68,10 +69,12 @@ def place_variables(
         if is_reference(variable) and key not in memory.variables:
             _place_reference(module, variable, functions, memory)
         if key not in places and key not in memory.variables:
-            contents = variable.initial.ljust(variable.bytes, b"\0")
-            memory.variables[key] = memory.allocate(
-                contents, max(variable.align, SMALLEST_ALIGN), f"variable {variable.name!r}"
+            VARIABLE_BYTES.check(variable.bytes, f"the size of {variable.name}", file=module.source_name)
+            address = memory.allocate(
+                variable.bytes, max(variable.align, SMALLEST_ALIGN), f"variable {variable.name!r}"
             )
+            memory.view(address, np.uint8, len(variable.initial))[:] = np.frombuffer(variable.initial, np.uint8)
+            memory.variables[key] = address
             fresh.append((module, variable, memory.variables[key]))
         places.setdefault(key, memory.variables.get(key, 0))
     for module, function in functions:
@@ -87,6 +90,9 @@ def _place_constants(
     modules: list[Module], memory: DeviceMemory, constants: Mapping[str, bytes]
 ) -> dict[tuple[str, str], int]:
     places: dict[tuple[str, str], int] = {}
+    for module in modules:
+        size = sum(v.bytes for v in module.variables.values() if v.space == "const")
+        CONSTANT_BYTES.check(size, "the size of its constants", file=module.source_name)
     for name, data in constants.items():
         declared = [m for m in modules if name in m.variables]
         if not declared:

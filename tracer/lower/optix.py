@@ -133,7 +133,7 @@ _NAMED: dict[str, Getter] = {
     "get_launch_index_z": _machine("ctaid_z"), "get_launch_dimension_x": _machine("width"),
     "get_launch_dimension_y": _machine("height"), "get_launch_dimension_z": _constant(1),
     "get_sbt_data_ptr_64": _sbt_data, "get_payload": _get_payload, "set_payload": _set_payload,
-    "set_payload_types": lambda e, inputs: [], "undef_value": _constant(0), "get_ray_time": _constant(0),
+    "set_payload_types": lambda e, inputs: [], "undef_value": _constant(0),
     "get_ray_tmax": lambda e, inputs: [load_row(e, view_word(e, "t_row"), 0)],
     "read_instance_id": _by_instance("instance_ids", 32), "get_primitive_type_from_hit_kind": _primitive_type,
     "get_backface_from_hit_kind": _backface, "get_gas_traversable_handle": _by_instance("instance_handles", 64),

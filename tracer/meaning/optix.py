@@ -14,10 +14,10 @@ TRACE_CALL = re.compile(r"_optix_trace_(typed_32|[0-8])")
 REPORT_CALL = re.compile(r"_optix_report_intersection_([0-8])")
 VERDICT_CALLS = ("_optix_ignore_intersection", "_optix_terminate_ray")
 RAY_FIELDS = (
-    "origin_x", "origin_y", "origin_z", "direction_x", "direction_y", "direction_z", "t_min", "t_max", None,
+    "origin_x", "origin_y", "origin_z", "direction_x", "direction_y", "direction_z", "t_min", "t_max", "time",
     "visibility_mask", "flags", "sbt_offset", "sbt_stride", "miss_index",
 )  # fmt: skip
-"""Fields of the frame in the order of a trace call's arguments; the time has none."""
+"""Fields of the frame in the order of a trace call's arguments."""
 _HIGHEST_TIER = 2
 GETTERS = frozenset(
     name for name, intrinsic in INTRINSICS.items() if intrinsic.tier <= _HIGHEST_TIER and not intrinsic.ends_block
@@ -29,7 +29,7 @@ FRAME_GETTERS = {
     **{f"_optix_get_object_ray_{what}_{axis}": f"object_{what}_{axis}" for what, axis in _AXES},
     **{f"_optix_get_payload_{k}": f"payload_{k}" for k in range(8)},
     "_optix_get_ray_flags": "flags", "_optix_get_ray_visibility_mask": "visibility_mask",
-    "_optix_get_ray_tmin": "t_min",
+    "_optix_get_ray_tmin": "t_min", "_optix_get_ray_time": "time",
 }  # fmt: skip
 """Getters of a field of the trace call."""
 HIT_GETTERS = {
@@ -45,8 +45,9 @@ def trace_arguments(i: Instruction) -> list[tuple[str, Operand]]:
     assert i.call is not None
     typed = i.callee.endswith("typed_32")
     arguments = i.call.arguments[2 if typed else 1 :]  # without payload type and traversable handle
-    ray = [(field, operand) for field, operand in zip(RAY_FIELDS, arguments, strict=False) if field is not None]
-    return ray + [(f"payload_{k}", operand) for k, operand in enumerate(arguments[15 if typed else 14 :])]
+    return list(zip(RAY_FIELDS, arguments, strict=False)) + [
+        (f"payload_{k}", operand) for k, operand in enumerate(arguments[15 if typed else 14 :])
+    ]
 
 
 def report_arguments(i: Instruction) -> list[tuple[int, Operand]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.guard.limits import PRINTED_BYTES
 from rayplay.formats.place.checkpoint import take_back
 
 FIRST_ADDRESS = 0x1000_0000
@@ -48,6 +49,7 @@ class DeviceMemory:
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
+        self.printed_bytes = 0
 
     @property
     def host_address(self) -> int:
@@ -126,6 +128,12 @@ class DeviceMemory:
             return f"end {before + size:,} bytes past the end of {place}"
         return f"begin {after:,} bytes before {place}"
 
+    def print_text(self, text: str, place: str) -> None:
+        """Keep what a program prints. Raises ``UserError`` naming ``place`` for more than may be kept."""
+        self.printed_bytes += len(text)
+        PRINTED_BYTES.check(self.printed_bytes, f"{place}: printed text")
+        self.printed.append(text)
+
     def lend(self, size: int, name: str) -> int:
         """Take zero bytes until ``give_back``, from a hole that is large enough if there is one: their address."""
         before = self.used_bytes, self._gap
@@ -187,6 +195,7 @@ class DeviceMemory:
             )
         self._lie(facts)
         self.printed[:], self.outside = facts["printed"], dict(facts["outside"])
+        self.printed_bytes = sum(map(len, self.printed))
         for start, block in self._blocks():
             held = arrays.get(f"memory{start}")
             if held is not None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rayplay.formats.guard.limits import CTA_BYTES
 from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.record.columns import ColumnMaker
 from rayplay.tracer.record.rows import Rows, joined
@@ -93,7 +94,7 @@ class Recorder:
         self.buffers.reset(machine)
         if self._kept:
             head, rows = rows.split(self._kept_until)
-            self._kept.append(head.copied())
+            self._keep(head)
             if unfinished_from < self._kept_until:
                 return
             self._send(joined(self._kept))
@@ -101,7 +102,13 @@ class Recorder:
         done, rest = rows.split(unfinished_from)
         self._send(done)
         if len(rest.warp):
-            self._kept, self._kept_until = [rest.copied()], unfinished_from + self.warps_per_cta
+            self._kept_until = unfinished_from + self.warps_per_cta
+            self._keep(rest)
+
+    def _keep(self, rows: Rows) -> None:
+        self._kept.append(rows.copied())
+        held = sum(array.nbytes for each in self._kept for array in each.arrays)
+        CTA_BYTES.check(held, "the records of a CTA that has not ended")
 
     def _send(self, rows: Rows) -> None:
         rows = rows.in_order()

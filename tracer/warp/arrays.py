@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.formats.guard.limits import INSTRUCTIONS
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME
@@ -132,7 +133,7 @@ def make_state(
 def _progress(shape: Shape, image: ImageLaunch | None, first_warp: int) -> np.ndarray:
     progress = PROGRESS.zeros()
     progress[PROGRESS.entry], progress[PROGRESS.first_warp] = shape.entry, first_warp
-    progress[PROGRESS.threads] = shape.threads
+    progress[PROGRESS.threads], progress[PROGRESS.most_visits] = shape.threads, INSTRUCTIONS.value()
     if image is not None:
         progress[PROGRESS.is_image], progress[PROGRESS.width] = 1, image.width
         progress[PROGRESS.sbt_data] = image.raygen_record_address + SBT_HEADER_BYTES

@@ -10,7 +10,6 @@ from rayplay.tracer.warp.stack import Warps, borrow, enter, start_warp, suspende
 from rayplay.tracer.warp.trace_call import advance
 
 LONG_VISITS = 1 << 20  # without a stop, after which a warp hands over to the next one
-ENDLESS_VISITS = 1 << 33
 WAIT_VISITS = 1 << 12  # without a stop, after which a warp whose lanes wait in a loop hands over to the next one
 WAIT_ROUNDS = 16  # idle rounds that such a hand-over counts for
 MOST_IDLE_ROUNDS = 1 << 14  # in which no warp ended or came to a barrier, only waited for others
@@ -97,10 +96,9 @@ def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> i
 @compiled
 def _long_stretch(progress: np.ndarray, warp: np.ndarray) -> int:
     """After a run that has filled the buffers: a warp that goes on and on may wait for another one in a loop."""
-    visits = warp[WARP.visits] - warp[WARP.last_stop]
-    if visits > ENDLESS_VISITS:
+    if warp[WARP.visits] > progress[PROGRESS.most_visits]:
         return STOP.endless
-    if visits > LONG_VISITS:
+    if warp[WARP.visits] - warp[WARP.last_stop] > LONG_VISITS:
         progress[PROGRESS.next_warp] += 1
         progress[PROGRESS.idle_rounds] = 0
     return STOP.full

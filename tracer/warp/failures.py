@@ -3,13 +3,13 @@
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import INSTRUCTIONS
 from rayplay.ptx.isa.describe import describe
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import BARRIER_STATE, MACHINE, PROGRESS, STOP, WARP
 from rayplay.tracer.link.link import RECURSION_DEPTH
 from rayplay.tracer.warp.arrays import LaunchState
-from rayplay.tracer.warp.cta import ENDLESS_VISITS
 
 
 def place_of(state: LaunchState) -> str:
@@ -61,7 +61,8 @@ def failure(state: LaunchState, code: int) -> UserError:
         STOP.bad_signature: "calls a function that has parameters or results of other sizes than the call says",
         STOP.stack_overflow: "calls are nested too deep: "
         f"more than {RECURSION_DEPTH} functions, or than local memory holds",
-        STOP.endless: f"the warp visits {ENDLESS_VISITS:,} blocks without an end: what its lanes wait for never comes",
+        STOP.endless: f"the warp has visited more than {INSTRUCTIONS.value():,} blocks and seems to have no end; "
+        f"--max-instructions={4 * INSTRUCTIONS.value()} or {INSTRUCTIONS.variable} raises the limit",
         STOP.trace_depth: "trace calls are nested deeper than trace_depth allows",
         STOP.bad_handle: f"uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
         STOP.outside_surface: f"accesses a place outside its surface: {address} along x",

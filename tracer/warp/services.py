@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import PRINTED_BYTES
 from rayplay.ptx.ir import Function
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ITEM, MACHINE
@@ -19,6 +20,7 @@ from rayplay.tracer.warp.arrays import LaunchState
 
 LONGEST_TEXT_BYTES = 1 << 20
 HEAP_ALIGN = 16
+DEVICE_RUNTIME = re.compile(r"_*cuda(CDP2)?[A-Z]")
 CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?P<precision>\.(?:\*|\d*))?"
     r"(?P<length>hh|h|ll|l|z|j|t|L)?(?P<kind>[diouxXeEfFgGaAcsp%])"
@@ -63,7 +65,10 @@ def run_service(name: str, call: ServiceCall, returns: list[int]) -> list[np.nda
     """
     service = SERVICES.get(name)
     if service is None:
-        raise UserError(f"{call.place}: function {name} has no body, and the executor has only {', '.join(SERVICES)}")
+        why = f"function {name} has no body, and the executor has only {', '.join(SERVICES)}"
+        if DEVICE_RUNTIME.match(name):
+            why = f"{name} belongs to dynamic parallelism (kernels that launch kernels), which is not executed"
+        raise UserError(f"{call.place}: {why}")
     results = [np.zeros((32, size), np.uint8) for size in returns]
     for lane in call.lanes:
         value = service(call, lane)
@@ -99,9 +104,11 @@ def _printf(call: ServiceCall, lane: int) -> int:
             width = str(int.from_bytes(take(4), "little", signed=True))
         if precision == ".*":
             precision = f".{max(int.from_bytes(take(4), 'little', signed=True), 0)}"
+        for number in (width.lstrip("-"), precision[1:]):
+            PRINTED_BYTES.check(int(number or 0), f"{call.place}: a width or precision of printf")
         pieces.append(_converted(call, found, f"%{found['flags']}{width}{precision}", take))
         count += 1
-    call.memory.printed.append("".join((*pieces, template[end:])))
+    call.memory.print_text("".join((*pieces, template[end:])), call.place)
     return count
 
 
@@ -121,13 +128,10 @@ def _converted(call: ServiceCall, found: "re.Match[str]", prefix: str, take: Cal
         return f"{prefix}s" % chr(raw[0])
     size = {"h": 2, "hh": 1}.get(length, size)
     number = int.from_bytes(raw[:size], "little", signed=kind in "di")
-    if kind in "di":
-        return f"{prefix}d" % number
-    return (
-        f"{prefix}{'d' if kind == 'u' else kind}" % number
-        if kind != "o"
-        else (f"{prefix}o" % number).replace("0o", "0")
-    )
+    if number == 0 and kind in "xXo":  # in C 0 has no prefix
+        prefix = prefix.replace("#", "")
+    shown = f"{prefix}{'d' if kind in 'diu' else kind}" % number
+    return shown.replace("0o", "0") if kind == "o" else shown
 
 
 def _assert(call: ServiceCall, lane: int) -> int:

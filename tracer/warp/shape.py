@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import WARPS
+from rayplay.formats.guard.limits import SHARED_BYTES, WARPS
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
@@ -81,9 +81,12 @@ def image_shape(linked: LinkedLaunch, launch: ImageLaunch) -> Shape:
 
 def compute_shape(linked: LinkedLaunch, launch: ComputeLaunch) -> Shape:
     """The launch's own grid and block. Raises ``UserError`` for parameters of a wrong number or size, and for a grid of
-    too many warps."""
+    too many warps or a CTA of too much shared memory."""
+    source = launch.module.source_name
     warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
-    WARPS.check(warps, f"warps of {launch.entry}", file=launch.module.source_name)
+    WARPS.check(warps, f"warps of {launch.entry}", file=source)
+    shared = linked.shared_bytes + launch.dynamic_shared_bytes
+    SHARED_BYTES.check(shared, f"{launch.entry}: shared memory of a CTA", file=source)
     return Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, linked.functions[0].function),
         launch.dynamic_shared_bytes, launch.stream, _local_bytes(linked, launch),

@@ -22,6 +22,7 @@ from rayplay.formats.guard.xz import RATIO_COUNTS_FROM, open_packed
 from rayplay.formats.schema.manifest import MANIFEST
 from rayplay.replay.launch.host_copies import Copies
 from rayplay.tracer.launch import run_launch_file
+from tests.tracer.execution.test_limits import ALL as EXECUTED
 from tests.tracer.scenes.test_limits import BOUNDS as SCENES
 
 Case = Callable[[Path, Path], Callable[[], object]]
@@ -185,7 +186,7 @@ def test_memory_of_unpacking_is_exact_and_can_be_raised(tmp_path: Path, monkeypa
 
 
 def test_every_limit_is_tried_at_its_edge() -> None:
-    tried = {*CASES, "RAYPLAY_MAX_DICTIONARY_BYTES", *(variable for variable, _, _ in SCENES)}
+    tried = {*CASES, "RAYPLAY_MAX_DICTIONARY_BYTES", *(variable for variable, _, _ in SCENES), *EXECUTED}
     assert tried == {limit.variable for limit in LIMITS}
 
 

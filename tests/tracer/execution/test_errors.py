@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
-from tests.tracer.harness.execution import execute
+from rayplay.tracer.api import Device, run_kernel
+from tests.tracer.harness.execution import HEADER, execute
 
 FRAME = """
 .visible .entry test(.param .u64 out)
@@ -96,3 +98,47 @@ def test_arguments_that_do_not_fit_the_entry() -> None:
         execute(text, [5])
     with pytest.raises(UserError, match="backend must be one of machine, interpreter, not gpu"):
         execute(text, [np.zeros(4, np.uint32)], "gpu")
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (".reqnctapercluster 2", ".reqnctapercluster: clusters of more than one CTA are not executed"),
+        (".reqnctapercluster 1, 2, 1", ".reqnctapercluster: clusters of more than one CTA are not executed"),
+        (".explicitcluster", ".explicitcluster: clusters of more than one CTA are not executed"),
+        (".explicitcluster .reqnctapercluster 1", ""),
+    ],
+)
+def test_clusters_of_more_than_one_cta_are_refused(head: str, said: str) -> None:
+    module = ptx.parse(f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {head} {{ ret; }}", "c.ptx")
+    if not said:
+        Device(module).launch("k", [])
+        return
+    with pytest.raises(UserError, match=f"c.ptx:4: k has {said}"):
+        Device(module).launch("k", [])
+
+
+def test_dynamic_parallelism_is_refused_by_its_name() -> None:
+    text = """.version 7.8\n.target sm_75\n.address_size 64
+.extern .func (.param .b32 r) cudaLaunchDeviceV2 (.param .b64 a, .param .b64 b);
+.visible .entry k() { { .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], 0; st.param.b64 [b], 0;
+call (r), cudaLaunchDeviceV2, (a, b); } ret; }"""
+    with pytest.raises(UserError, match=r"cudaLaunchDeviceV2 belongs to dynamic parallelism .*, which is not executed"):
+        Device(text).launch("k", [])
+
+
+def test_is_explicit_cluster_is_a_predicate() -> None:
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {"
+    body = """ .reg .b32 %r<3>; .reg .b64 %d<3>; .reg .pred %p<3>; ld.param.u64 %d1, [out];
+        mov.pred %p1, %is_explicit_cluster; selp.u32 %r1, 5, 6, %p1; st.global.u32 [%d1], %r1; ret; }"""
+    for backend in ("machine", "interpreter"):
+        assert run_kernel(head + body, "k", [np.zeros(1, np.uint32)], backend=backend)[0][0] == 6
+    with pytest.raises(UserError, match=r"'%is_explicit_cluster' is a predicate, mov.u32 reads a .u32"):
+        Device(head + body.replace("mov.pred %p1", "mov.u32 %r1"))
+    with pytest.raises(UserError, match=r"'%laneid' holds 32 bits of an integer, mov.pred reads a .pred"):
+        Device(head + body.replace("%is_explicit_cluster", "%laneid"))
+
+
+def test_a_label_has_no_address() -> None:
+    with pytest.raises(UserError, match=r"mov.u64 cannot read the address of the label 'L'"):
+        Device(HEADER + ".visible .entry k() { .reg .b64 %d; mov.u64 %d, L; L: ret; }")

@@ -265,3 +265,22 @@ def test_what_is_lent_between_allocations_is_lent_again() -> None:
     assert memory.lend(90_000, "local memory") == first
     assert not memory.view(first, np.uint8, 90_000).any()
     assert memory.allocations == sorted(memory.allocations)
+
+
+INFERRED = """.version VERSION\n.target TARGET\n.address_size 64
+SPACE .align 4 .b8 room[256];
+.visible .entry k(.param .u64 out) {
+    .reg .b32 %r<9>; .reg .b64 %d<9>; SPACE .u32 own[4];
+    ld.param.u64 %d1, [out]; mov.u32 %r1, 7; st.u32 [room+4], %r1; ld.u32 %r2, [room+4];
+    add.u32 %r2, %r2, 1; st.u32 [own+8], %r2; ld.u32 %r3, [own+8]; st.global.u32 [%d1], %r3; ret;
+}
+"""
+
+
+@BACKENDS
+@pytest.mark.parametrize(("space", "version", "target"), [(".shared", "7.8", "sm_75"), (".local", "2.3", "sm_20")])
+def test_an_address_says_its_space_by_the_variable_that_it_names(
+    backend: str, space: str, version: str, target: str
+) -> None:
+    text = INFERRED.replace("SPACE", space).replace("VERSION", version).replace("TARGET", target)
+    assert run_kernel(text, "k", [np.zeros(1, np.uint32)], backend=backend)[0][0] == 8

@@ -161,3 +161,21 @@ def test_ray_generation_cannot_answer_a_ray(launch: tuple[ImageLaunch, int], bac
     programs = tuple((module, module.functions[function.name]) for _, function in launch[0].programs)
     with pytest.raises(UserError, match=r"rays\.ptx:\d+:\d+: _optix_set_payload_0 has no ray to answer"):
         run(replace(launch[0], programs=programs), launch[1], backend)
+
+
+@pytest.mark.parametrize("backend", ["machine", "interpreter"])
+def test_a_rays_time_reaches_its_programs(tmp_path: Path, backend: str) -> None:
+    """The time of the rays of ray generation, 0.75, in place of their end; it changes no hit."""
+    config = tmp_path / "rays.toml"
+    config.write_text(CONFIG)
+    given = PROGRAM.replace("0f42c80000, 0f00000000, 255", "0f42c80000, 0f3f400000, 255")
+    miss = given.index("__miss__far")
+    asked = given[:miss] + given[miss:].replace("_optix_get_ray_tmax", "_optix_get_ray_time", 1)
+    totals = []
+    for text in (PROGRAM, asked):
+        prepared = prepare_image(planes(), ptx.parse(text, "rays.ptx"), read_config(config), Sampling(40, 2))
+        totals.append(run(prepared.launch, prepared.image_address, backend)[1][0])
+    missed = np.flatnonzero(totals[0][:, 3] == 2)  # the first ray missed, and nothing else ran
+    assert len(missed)
+    assert (totals[0][missed, 2].view(np.float32) == 100).all()
+    assert (totals[1][missed, 2].view(np.float32) == 0.75).all()
