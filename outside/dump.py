@@ -12,6 +12,8 @@ from rayplay.formats.exchange.vulkan_sim import Nodes, Record, read_calls, read_
 from rayplay.replay.input import rays
 from rayplay.replay.input.rays import Records
 
+BLOCK_BYTES = 256  # device memory is allocated in blocks
+
 
 @dataclass
 class WarpTrace:
@@ -22,6 +24,8 @@ class WarpTrace:
     uid: int
     arrival_cycle: int
     records: dict[int, list[Record]] = field(default_factory=dict)  # by lane
+    stores: dict[int, list[int]] = field(default_factory=dict)  # by lane: offsets in the warp's intersection table
+    table: int = 0  # address of that table where the warp stores into it
     start_cycle: int = -1
     end_cycle: int = -1
     latency: dict[int, int] = field(default_factory=dict)
@@ -32,7 +36,10 @@ def read_dump(path: Path) -> list[WarpTrace]:
     warps: dict[int, WarpTrace] = {}
     for call in read_calls(path):
         records = {lane: records for lane, (_, records) in call.rays.items()}
-        warps[call.uid] = WarpTrace(call.sm, call.slot, call.uid, call.cycle, records)
+        address = [address for stores in call.stores.values() for address, _, _ in stores]
+        table = min(address, default=0) // BLOCK_BYTES * BLOCK_BYTES  # its first row holds a store of some lane
+        stores = {lane: [address - table for address, _, _ in stores] for lane, stores in call.stores.items()}
+        warps[call.uid] = WarpTrace(call.sm, call.slot, call.uid, call.cycle, records, stores, table)
     for _, (kind, *words) in read_lines(path):
         if kind == "D":
             done = warps[int(words[2])]
@@ -44,17 +51,19 @@ def read_dump(path: Path) -> list[WarpTrace]:
 def to_records(warps: list[WarpTrace]) -> Records:
     """The warps as operations 0, 1, ... of the RT unit; a node per different (address, bytes, kind)."""
     nodes = Nodes()
-    lane, first_ray, first_node, node = [], [0], [0], []
+    lane, first_ray, first_node, node, first_store, store = [], [0], [0], [], [0], []
     for warp in warps:
         for index, records in sorted(warp.records.items()):
             lane.append(index | rays.FIRST_STRETCH)
             node += [nodes.add(record) for record in records]
             first_node.append(len(node))
+            store += warp.stores.get(index, [])
+            first_store.append(len(store))
         first_ray.append(len(lane))
     address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes.numbers, strict=True))
     return Records(
         np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
-        np.array(node, np.uint32), np.zeros(len(lane) + 1, np.int64), np.zeros(0, np.int64),
+        np.array(node, np.uint32), np.array(first_store, np.int64), np.array(store, np.int64),
         rays.node_info(address, size, kinds),
     )  # fmt: skip
 

@@ -41,10 +41,7 @@ LATENCIES = {
     "header": 8, "internal": 16, "instance": 16, "descriptor": 8, "triangle": 16, "triangle_hit": 16, "procedural": 16,
 }  # fmt: skip
 # Memory traffic decides the cost of Vulkan-Sim's programs, so ours is compiled as poorly as NIR does.
-PROGRAMS = "tracer/programs"
-UNOPTIMISED = (
-    "--program", f"{PROGRAMS}/unoptimised/path-tracing.ptx", "--program-config", f"{PROGRAMS}/path-tracing.toml",
-)  # fmt: skip
+VARIANT = ("--program-variant", "vulkan-sim")
 # The order of children, programs after the traversal, and an instance for each sphere.
 TRAVERSAL = ("--traversal", "vulkan-sim", "--hit-programs", "after", "--spheres", "apart")
 # Vulkan-Sim's option -> ours.
@@ -155,7 +152,7 @@ def our_means(run: dict[str, str], settings: list[str], rop_cycles: range) -> tu
     """Cycles and RT efficiency of the trace of a run's picture on its GPU with these settings: means over L2
     latencies, the noise."""
     size = f"{run['width']}x{run['height']}"
-    path = trace_of(run["scene"], run["workload"], size, run["bounces"], UNOPTIMISED)
+    path = trace_of(run["scene"], run["workload"], size, run["bounces"], VARIANT)
     gpus = [load(run["config"].lower(), [*settings, f"l2.latency_cycles={cycles}"]) for cycles in rop_cycles]
     results = [simulate(path, gpu, model="pipeline") for gpu in gpus]
     cycles, efficiency = (

@@ -1,11 +1,11 @@
-"""Compile the ray-tracing programs of ``tracer/programs``: every ``NAME.cu`` to ``NAME.ptx``, one of them twice.
+"""Compile the ray-tracing programs of ``tracer/programs``: ``NAME.cu`` to ``NAME.ptx`` and ``vulkan-sim/NAME.ptx``.
 
     python -m tools.compile_programs            # all of them, into that folder
     python -m tools.compile_programs --check    # exit 1 when a committed .ptx is not what its source gives
 
-``unoptimised/path-tracing.ptx`` makes about as many instructions as the PTX that Vulkan-Sim gets from SPIR-V by way of
-NIR (``docs/sources/vulkan-sim.md#instruction-latencies``), and reads and writes word by word: for comparisons with its
-cycles. Sources and PTX are both kept in the repository, so only who edits a source needs ``nvcc`` (13.0 made these).
+``--program-variant vulkan-sim`` runs the latter: they make about as many instructions as the PTX that Vulkan-Sim gets
+from SPIR-V by way of NIR (``docs/sources/vulkan-sim.md#instruction-latencies``), and read and write word by word.
+Sources and PTX are both kept in the repository, so only who edits a source needs ``nvcc`` (13.0 made these).
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[1] / "tracer" / "programs"
 COMMAND = ("nvcc", "-ptx", "-arch=sm_75", "-std=c++17")
 FOLDER_DIGEST = re.compile("_INTERNAL_[0-9a-f]{8}_")  # nvcc puts it into names of functions
-OPTIMISED, UNOPTIMISED = ("-O3",), ("-Xcicc", "-O1", "-DRAYPLAY_WORD_BY_WORD")
+OPTIMISED, VULKAN_SIM = ("-O3",), ("-Xcicc", "-O1", "-DRAYPLAY_WORD_BY_WORD")
 
 
 def compile_program(source: Path, options: tuple[str, ...], target: Path) -> None:
@@ -30,7 +30,8 @@ def compile_program(source: Path, options: tuple[str, ...], target: Path) -> Non
 def programs() -> list[tuple[Path, tuple[str, ...], Path]]:
     """Each source, how it is compiled, and the PTX that is committed."""
     found = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(FOLDER.glob("*.cu"))]
-    return [*found, (FOLDER / "path-tracing.cu", UNOPTIMISED, FOLDER / "unoptimised" / "path-tracing.ptx")]
+    variant = [(source, VULKAN_SIM, FOLDER / "vulkan-sim" / target.name) for source, _, target in found]
+    return [*found, *variant]
 
 
 def main() -> int:

@@ -33,6 +33,7 @@ BACKENDS = ("machine", "interpreter")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
+PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
 
 
@@ -88,6 +89,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("scene", metavar="SCENE", help="a name from `python -m tracer scenes`, terrain:TRIANGLES, or a file: pack "
         "(.json), .glb, .obj, .ply")  # fmt: skip
     add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
+    add("--program-variant", choices=PROGRAM_VARIANTS, default="optimised", help="built-in programs as nvcc optimises "
+        "them, or with the instructions, accesses and secondary rays of Vulkan-Sim's LumiBench" + default)  # fmt: skip
     add("--size", type=_size, default="512x512", metavar="WxH", help="pixels" + default)
     add("--samples", type=_positive, default=2, metavar="N", help="primary rays per pixel" + default)
     add("--bounces", type=_positive, metavar="N", help="longest path of path tracing (default: 16)")
@@ -115,16 +118,22 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _render(options: argparse.Namespace) -> int:
     if options.program_config and not options.program:
         raise UserError("--program-config needs --program")
+    if options.program and options.program_variant != "optimised":
+        raise UserError("--program-variant chooses among the built-in programs and must not be given with --program")
     if options.bounces and not options.program and options.workload != "path-tracing":
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
     from rayplay.tracer.render import Request, render
-    from rayplay.tracer.shading.config import PROGRAM_FOLDER
+    from rayplay.tracer.shading.config import PROGRAM_FOLDER, VARIANTS
 
-    program = options.program or PROGRAM_FOLDER / f"{options.workload}.ptx"
-    same = ("scene", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "pixels", "backend", "resume")
+    built_in = PROGRAM_FOLDER / f"{options.workload}.toml"
+    program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
+    same = (
+        "scene", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "program_variant", "pixels",
+        "backend", "resume",
+    )  # fmt: skip
     request = Request(
         program=program,
-        config=options.program_config or program.with_suffix(".toml"),
+        config=options.program_config or (program.with_suffix(".toml") if options.program else built_in),
         width=options.size[0],
         height=options.size[1],
         bounces=options.bounces or Request.bounces,

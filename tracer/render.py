@@ -48,6 +48,7 @@ class Request:
     traversal: str = "nearest"
     hit_programs: str = "during"
     spheres: str = "together"
+    program_variant: str = "optimised"
     backend: str = "machine"
     resume: bool = False
 
@@ -177,7 +178,7 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
 
 def _chosen(request: Request) -> dict[str, str]:
     """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
-    old = {"hit_programs": "during", "spheres": "together"}
+    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised"}
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}
 
 

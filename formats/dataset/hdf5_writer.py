@@ -21,7 +21,7 @@ from rayplay.formats.place.publish import atomic_file
 from rayplay.formats.schema.column import STRING, Column, Table
 from rayplay.formats.schema.manifest import Manifest
 
-CHUNK_ROWS = 1 << 16
+CHUNK_ROWS, CHUNK_BYTES = 1 << 16, 1 << 24  # of a chunk, at most
 GZIP_LEVEL = 4
 
 
@@ -92,7 +92,7 @@ def _stored_type(dataset: Dataset, table: Table, column: Column) -> np.dtype:
 
 
 def _dataset(group: h5py.Group, name: str, dtype: np.dtype, rows: int) -> h5py.Dataset:
-    chunk = max(1, min(rows, CHUNK_ROWS))
+    chunk = max(1, min(rows, CHUNK_ROWS, CHUNK_BYTES // dtype.itemsize))
     return group.create_dataset(
         name, shape=(0,), maxshape=(None,), dtype=dtype, chunks=(chunk,),
         compression="gzip", compression_opts=GZIP_LEVEL, shuffle=True, fletcher32=True,
@@ -110,9 +110,12 @@ def _append(group: h5py.Group, column: Column, batch: Columns) -> None:
     if column.ragged:
         offsets = group[offset_name(column)]
         _extend(offsets, batch[offset_name(column)][1:] + np.uint64(len(stored)))
-    if column.dtype == STRING:
-        values = np.array([text.encode() for text in values], stored.dtype)
-    _extend(stored, values)
+    if column.dtype != STRING:
+        _extend(stored, values)
+        return
+    for first in range(0, len(values), stored.chunks[0]):  # each text takes as much room as the longest
+        texts = [text.encode() for text in values[first : first + stored.chunks[0]]]
+        _extend(stored, np.array(texts, stored.dtype))
 
 
 def _extend(dataset: h5py.Dataset, values: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from rayplay.formats.guard.errors import FormatError
-from rayplay.formats.guard.limits import TABLE_BYTES
+from rayplay.formats.guard.limits import TABLE_BYTES, WARPS
 from rayplay.formats.parquet.arrow import Columns, concatenate, empty, take_rows
 from rayplay.formats.parquet.source import ParquetSource
 from rayplay.formats.place.location import is_local, location
@@ -111,6 +111,10 @@ class Dataset:
 
 class Trace(Dataset):
     """A trace, opened for reading; see ``Dataset``."""
+
+    def __init__(self, source: Source, layout: Format) -> None:
+        super().__init__(source, layout)
+        WARPS.check(self.rows("warps"), "its warps", file=self.path)
 
     @property
     def image_size(self) -> tuple[int, int] | None:

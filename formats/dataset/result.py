@@ -106,8 +106,11 @@ def check_summary(summary: dict[str, Any], place: str) -> None:
         where = f"{place}: metric {metric}"
         if not isinstance(entry, dict) or set(entry) != {"value", "unit", "kind", "definition"}:
             raise FormatError(f"{where}: must have value, unit, kind and definition, not {entry!r}")
-        if entry["kind"] not in METRIC_KINDS:
+        if not isinstance(entry["kind"], str) or entry["kind"] not in METRIC_KINDS:
             raise FormatError(f"{where}: kind must be one of {', '.join(METRIC_KINDS)}, not {entry['kind']!r}")
+        for name in ("unit", "definition"):
+            if not isinstance(entry[name], str):
+                raise FormatError(f"{where}: {name} must be a text, not {entry[name]!r}")
         value = entry["value"]
         finite = isinstance(value, (int, float)) and abs(value) < float("inf")
         if value is not None and (isinstance(value, bool) or not finite):

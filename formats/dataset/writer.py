@@ -9,6 +9,7 @@ import numpy as np
 
 from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import IMAGE_PIXELS
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.parquet.encoders import Encoders, default_workers
 from rayplay.formats.parquet.groups import GroupBuffer
@@ -18,7 +19,7 @@ from rayplay.formats.place.locks import remove_partial
 from rayplay.formats.place.publish import make_partial_folder, publish_folder
 from rayplay.formats.place.replaceable import HOST_TIMES, check_replaceable
 from rayplay.formats.schema.column import Format
-from rayplay.formats.schema.manifest import MANIFEST, Manifest
+from rayplay.formats.schema.manifest import MANIFEST, MOST_NESTED, Manifest, is_shallow
 from rayplay.formats.schema.trace import TRACE
 
 
@@ -49,6 +50,8 @@ class FolderWriter:
         self.layout = layout
         self.provenance = _as_json(dict(provenance or {}), self.path)
         self.image_size = None if image_size is None else (int(image_size[0]), int(image_size[1]))
+        if self.image_size is not None:
+            IMAGE_PIXELS.check(self.image_size[0] * self.image_size[1], "image_size", file=self.path)
         check_replaceable(self.path, layout, self.TIMES)
         self._launches: list[dict[str, Any]] = []
         self._buffers: dict[str, GroupBuffer] = {}
@@ -178,6 +181,8 @@ def write_text(path: Path, text: str) -> None:
 def _as_json(provenance: dict[str, Any], path: Path) -> dict[str, Any]:
     """The provenance as it will be read back; refused before the work is done when JSON cannot hold it."""
     try:
+        if not is_shallow(provenance):
+            raise ValueError(f"they must nest at most {MOST_NESTED} deep")
         return json.loads(json.dumps(provenance, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise FormatError(f"{path}: provenance must be JSON values: {error}") from None

@@ -25,6 +25,7 @@ def convert(trace: Trace, path: Path | str) -> None:
             raise FormatError("HDF5 files are written on this machine only: a store takes the folder", file=final)
         from rayplay.formats.dataset.hdf5_writer import write_hdf5
 
+        expect_valid(trace)
         write_hdf5(trace, final)
         return
     expect_valid(trace)

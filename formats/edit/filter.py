@@ -30,6 +30,7 @@ from rayplay.formats.edit.rows import (
     visit_rows,
 )
 from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.laws.expect import expect_valid, valid_trace
 
 FILTER_OPCODE = "filter_shader"
 FILTERED_TABLES = ("visits", "accesses", "predicates", "rays")
@@ -41,21 +42,26 @@ class Lanes(NamedTuple):
 
     selected   uint32[warps], the lanes that stay: selected pixels, and lanes without a pixel.
     whole      bool[blocks], blocks whose visits keep all their lanes: the prologue and its exit.
+    entered    bool[instructions], the instructions of these blocks.
     """
 
     selected: np.ndarray
     whole: np.ndarray
+    entered: np.ndarray
 
 
 def filter_trace(trace_path: Path, selected: np.ndarray, out_path: Path) -> None:
     """Write to ``out_path`` the trace of the ``selected`` pixels, bool[height, width], of the trace ``trace_path``.
 
-    Equal in every table, byte for byte, to what tracing with that filter writes. A trace whose program has no
-    ``filter_shader`` loses the other lanes everywhere, with one warning. Streams: memory does not grow with the trace.
-    Raises ``UserError`` when the shapes of picture and selection differ or the trace has no pixels, ``FormatError``
-    where rows contradict each other.
+    Keeps every law. Equal in every table, byte for byte, to what tracing with that filter writes. A trace whose program
+    has no ``filter_shader`` loses the other lanes everywhere, with one warning. Streams: memory does not grow with the
+    trace. Raises ``UserError`` when the shapes of picture and selection differ or the trace has no pixels,
+    ``FormatError`` where rows contradict each other.
     """
-    filter_to_many(open_trace(trace_path), [selected], [out_path])
+    trace = open_trace(trace_path)
+    expect_valid(trace)
+    with valid_trace(out_path) as unchecked:
+        filter_to_many(trace, [selected], [unchecked])
 
 
 def filter_to_many(trace: Trace, selections: Sequence[np.ndarray], out_paths: Sequence[Path]) -> None:
@@ -63,7 +69,8 @@ def filter_to_many(trace: Trace, selections: Sequence[np.ndarray], out_paths: Se
     whole = prologue_and_exit(trace)
     pixels = pixel_map(trace)
     launched = trace.read("warps", ["launched_mask"])["launched_mask"]
-    keeps = [Lanes(_selected_lanes(trace, pixels, launched, chosen), whole) for chosen in selections]
+    entered = whole[trace.read("instructions", ["block_id"])["block_id"]]
+    keeps = [Lanes(_selected_lanes(trace, pixels, launched, chosen), whole, entered) for chosen in selections]
     with ExitStack() as stack:
         writers = [
             stack.enter_context(TraceWriter(path, provenance=_provenance(trace, chosen), image_size=trace.image_size))
@@ -114,6 +121,8 @@ def _provenance(trace: Trace, selected: np.ndarray) -> dict[str, object]:
 
 def _copy_unchanged(trace: Trace, writers: Sequence[TraceWriter]) -> None:
     for name in trace.tables:
+        for writer in writers:
+            writer.declare(name)
         if name in FILTERED_TABLES or name == "image":
             continue
         for columns in trace.batches(name):
@@ -170,9 +179,10 @@ def _filter_rows(
     name: str, rows: Columns, visits: Columns, place: np.ndarray, keep: Lanes, ordinals: np.ndarray
 ) -> Columns:
     """The ``rows`` of a table that stay; ``place`` are their rows in ``visits``."""
+    stays = keep.entered[rows["instruction_id"]] if name == "rays" else keep.whole[visits["block_id"][place]]
+    lanes = np.where(stays, EVERY_LANE, keep.selected[rows["warp_id"]])
     if name == "rays":
-        return filter_rays(rows, keep.selected, ordinals[place])
-    lanes = np.where(keep.whole[visits["block_id"][place]], EVERY_LANE, keep.selected[rows["warp_id"]])
+        return filter_rays(rows, lanes, ordinals[place])
     if name == "accesses":
         return filter_accesses(rows, lanes, ordinals[place])
     return filter_predicates(rows, lanes, visits["active_mask"][place], ordinals[place])

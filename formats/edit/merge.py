@@ -30,7 +30,8 @@ def merge(traces: Sequence[Trace], out: Path | str) -> None:
     _check(traces, location(out))
     for trace in traces:
         expect_valid(trace)
-    image = next((trace.image_size for trace in traces if trace.image_size is not None), None)
+    pictured = sorted(traces, key=_has_no_pixels)  # the size of the picture, where there is one
+    image = next((trace.image_size for trace in pictured if trace.image_size is not None), None)
     inputs = [{"name": trace.path.name, "provenance": trace.manifest.provenance} for trace in traces]
     streams = _first_streams(traces)
     rows = sum(trace.rows(name) for trace in traces for name in trace.tables)
@@ -43,6 +44,7 @@ def merge(traces: Sequence[Trace], out: Path | str) -> None:
                 if table.name not in trace.tables:
                     continue
                 numbers = _numbers(traces[:number], table)
+                writer.declare(table.name)
                 for batch in trace.batches(table.name):
                     moved = renumber(table, batch, numbers)
                     writer.put(table.name, _place(table, moved, traces[:number], streams[number]))
@@ -55,7 +57,7 @@ def _check(traces: Sequence[Trace], out: Path) -> None:
     for trace in traces:
         if out.resolve() == trace.path.resolve():
             raise FormatError(f"{out}: must be another path than the traces that are read")
-    pictures = [trace for trace in traces if any(name in trace.tables for name in PIXEL_TABLES)]
+    pictures = [trace for trace in traces if not _has_no_pixels(trace)]
     if len(pictures) > 1:
         names = " and ".join(str(trace.path) for trace in pictures[:2])
         raise UserError(f"{names}: at most one of the traces may be of an image launch, for a trace has one image")
@@ -63,6 +65,10 @@ def _check(traces: Sequence[Trace], out: Path) -> None:
     if any(characterised) and not all(characterised):
         without = traces[characterised.index(False)]
         raise UserError(f"{without.path}: must have a table characterisation, since another of the traces has one")
+
+
+def _has_no_pixels(trace: Trace) -> bool:
+    return not any(name in trace.tables for name in PIXEL_TABLES)
 
 
 def _first_streams(traces: Sequence[Trace]) -> list[dict[int, int]]:

@@ -29,8 +29,8 @@ def read_pixels(path: Path | str, image_size: tuple[int, int]) -> np.ndarray:
         words = line.split("#", 1)[0].split()
         if not words:
             continue
-        if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
-            raise FormatError(f"{path}:{number}: must be a pixel as two whole numbers 'x y', not {line.strip()!r}")
+        if len(words) != 2 or not all(word.isascii() and word.isdigit() and len(word) < 19 for word in words):
+            raise FormatError(f"{path}:{number}: must be a pixel as two whole numbers 'x y', not {line.strip()[:99]!r}")
         x, y = (int(word) for word in words)
         if x >= width or y >= height:
             raise FormatError(f"{path}:{number}: pixel must be inside the image of {width}x{height}, not at {x} {y}")

@@ -139,10 +139,10 @@ def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray
     return {**kept, "visit": ordinals[stays].astype(np.uint32), "lane_mask": mask[stays]}
 
 
-def filter_rays(rays: Columns, selected: np.ndarray, ordinals: np.ndarray) -> Columns:
-    """The rays of selected lanes, their ``visit`` replaced by ``ordinals``, int64[rays]."""
+def filter_rays(rays: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
+    """The rays of the ``lanes``, uint32[rays], their ``visit`` replaced by ``ordinals``, int64[rays]."""
     lane_bit = np.uint32(1) << rays["lane"].astype(np.uint32)
-    stays = (selected[rays["warp_id"]] & lane_bit) != 0
+    stays = (lanes & lane_bit) != 0
     ragged = ("node", "node_offset")
     kept = {name: values[stays] for name, values in rays.items() if name not in ragged}
     kept["visit"] = ordinals[stays].astype(np.uint32)

@@ -62,7 +62,7 @@ def choose(trace: Trace, kernels: str | None, ctas: str | None, warps: str | Non
         stay &= members(ctas, int(table["cta_id"].max(initial=0)) + 1, "--ctas")[table["cta_id"]]
     if warps is not None:
         stay &= members(warps, len(stay), "--warps")
-    if not stay.any():
+    if not stay.any() and (ctas is not None or warps is not None):  # a launch without warps is one
         raise UserError(f"{trace.path}: the selection must leave a warp, but no warp is in all of the given sets")
     of_launch = {name: launches[trace.read(name, ["kernel_id"])["kernel_id"]] for name in ("blocks", "instructions")}
     return {"kernels": launches, "warps": stay, **of_launch}
@@ -73,7 +73,7 @@ def members(text: str, count: int, place: str) -> np.ndarray:
     chosen = np.zeros(count, bool)
     for item in text.split(","):
         bounds = item.strip().split("-")
-        if len(bounds) > 2 or not all(bound.isascii() and bound.isdigit() for bound in bounds):
+        if len(bounds) > 2 or not all(b.isascii() and b.isdigit() and len(b) < 19 for b in bounds):
             raise UserError(f"{place}: must be numbers and ranges such as 0,4-7, not {text!r}")
         first, last = int(bounds[0]), int(bounds[-1])
         if first > last or last >= count:

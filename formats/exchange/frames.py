@@ -16,11 +16,10 @@ from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.exchange.frames_defaults import complete
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.nearest import hint
-from rayplay.formats.laws.check import validate
+from rayplay.formats.laws.expect import valid_trace
 from rayplay.formats.parquet.arrow import Columns, offset_name
+from rayplay.formats.parquet.groups import fit
 from rayplay.formats.place.location import location
-from rayplay.formats.place.publish import partial_folder, publish_folder
-from rayplay.formats.place.replaceable import check_replaceable
 from rayplay.formats.schema.column import STRING, Column, Table
 from rayplay.formats.schema.manifest import MANIFEST, format_of
 from rayplay.formats.schema.trace import TRACE
@@ -47,16 +46,12 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
             raise FormatError(f"table {name!r} is unknown; {hint(name, known)}")
     given = {name: read_frame(TRACE.table(name), frame) for name, frame in tables.items() if frame is not None}
     final = location(out)
-    check_replaceable(final, TRACE)
-    with partial_folder(final) as partial:
-        with TraceWriter(partial / "unchecked.trace", {"command": "formats.from_frames"}, image_size) as writer:
-            for name, columns in complete(given).items():
-                writer.put(name, columns)
-        problems = validate(open_trace(partial / "unchecked.trace"))
-        if problems:
-            more = f" (and {len(problems) - 1} problems more)" if len(problems) > 1 else ""
-            raise FormatError(f"{problems[0]}{more}")
-        publish_folder(partial / "unchecked.trace", final)
+    with (
+        valid_trace(final) as unchecked,
+        TraceWriter(unchecked, {"command": "formats.from_frames"}, image_size) as writer,
+    ):
+        for name, columns in complete(given).items():
+            writer.put(name, columns)
     return open_trace(final)
 
 
@@ -134,11 +129,11 @@ def _values(array: Any) -> list[Any]:
 def _read_column(table: Table, column: Column, values: Any) -> Columns:
     place = f"table {table.name}, column {column.name}"
     if not column.ragged:
-        return {column.name: _numbers(place, column, values)}
+        return {column.name: fit(table, column, _numbers(place, column, values))}
     lists = [_items(row) for row in values]
     flat = [item for row in lists for item in row]
     offsets = np.cumsum([0, *(len(row) for row in lists)]).astype(np.uint64)
-    return {column.name: _numbers(place, column, flat), offset_name(column): offsets}
+    return {column.name: fit(table, column, _numbers(place, column, flat)), offset_name(column): offsets}
 
 
 def _items(row: Any) -> Any:

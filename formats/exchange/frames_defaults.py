@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.formats.guard import limits
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.parquet.arrow import Columns, list_lengths, offset_name, row_count
 from rayplay.formats.schema.column import STRING, Table
@@ -68,6 +69,7 @@ def warps(given: Columns, visits: Columns) -> Columns:
     """One warp a CTA up to the last that visits a block, with all 32 lanes."""
     count = int(visits["warp_id"].max(initial=0)) + 1 if len(visits["warp_id"]) else 0
     rows = _rows(WARPS, given) if given else count
+    limits.WARPS.check(rows, "warp_id", table="visits")
     return _whole(WARPS, given, {
         "kernel_id": 0, "warp_id": np.arange(rows), "cta_id": np.arange(rows), "warp_in_cta": 0,
         "launched_mask": ALL_LANES,

@@ -19,6 +19,7 @@ from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import read_text
 
 PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+MOST = 1 << 53  # whole numbers up to here are exact
 _UNIT = re.compile(r"([numKMGT]?)(byte|s|second|inst|cycle|sector|thread|warp|block|register)(/.*)?")
 NAME, ID, STREAM = "Kernel Name", "ID", "Stream"
 CYCLES = ("gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "sm__cycles_elapsed.avg")
@@ -42,6 +43,10 @@ class Source:
     weights: tuple[str, ...] = ()
     scale: float = 1.0
     miss: bool = False
+
+    def all_names(self) -> tuple[str, ...]:
+        """Metrics of Nsight that are read."""
+        return self.names + self.weights
 
 
 SOURCES = {
@@ -180,11 +185,15 @@ def _from_long(path: Path, rows: list[list[str]]) -> list[Launch]:
 
 def _number(text: str, unit: str, place: str) -> str | float:
     """The value in base units; other text stays text where no metric needs it."""
+    needed = any(place.endswith(f" {name}") for source in SOURCES.values() for name in source.all_names())
     try:
         value = float(text.replace(",", ""))
     except ValueError:
-        if any(place.endswith(f" {name}") for source in SOURCES.values() for name in source.names) and text:
-            raise FormatError(f"{place}: must be a number, found {text!r}") from None
+        if needed and text:
+            raise FormatError(f"{place}: must be a number, found {text[:50]!r}") from None
         return text
     matched = _UNIT.fullmatch(unit)
-    return value * PREFIXES[matched[1]] if matched else value
+    value = value * PREFIXES[matched[1]] if matched else value
+    if needed and not 0 <= value <= MOST:
+        raise FormatError(f"{place}: must be a finite number from 0 to 2^53, found {text[:50]!r}")
+    return value

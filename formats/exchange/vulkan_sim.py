@@ -40,13 +40,15 @@ Record = tuple[int, int, int]
 
 @dataclass
 class Call:
-    """One trace call of a warp: lane -> (eight numbers of the ray, its records)."""
+    """One trace call of a warp: lane -> (eight numbers of the ray, its records), and lane -> its stores into the
+    intersection table, which are work of the RT unit and no records."""
 
     sm: int
     slot: int
     uid: int
     cycle: int
     rays: dict[int, tuple[list[float], list[Record]]] = field(default_factory=dict)
+    stores: dict[int, list[Record]] = field(default_factory=dict)
 
 
 @dataclass
@@ -111,8 +113,8 @@ def read_calls(path: Path) -> Iterator[Call]:
         elif words[0] == "T":
             if call is None:
                 raise FormatError(f"{place}: a ray must follow a line 'A sm warp uid cycle'")
-            lane, ray = _ray(words, place)
-            call.rays[lane] = ray
+            lane, ray, stores = _ray(words, place)
+            call.rays[lane], call.stores[lane] = ray, stores
     if call is not None:
         yield call
 
@@ -124,7 +126,7 @@ def _call(words: list[str], place: str) -> Call:
     return Call(sm, slot, uid, cycle)
 
 
-def _ray(words: list[str], place: str) -> tuple[int, tuple[list[float], list[Record]]]:
+def _ray(words: list[str], place: str) -> tuple[int, tuple[list[float], list[Record]], list[Record]]:
     try:
         lane, numbers = int(words[1]), [float(word) for word in words[2:10]]
     except (ValueError, IndexError):
@@ -133,8 +135,8 @@ def _ray(words: list[str], place: str) -> tuple[int, tuple[list[float], list[Rec
         raise FormatError(f"{place}: must be a lane below {LANES} and eight numbers, found lane {lane}")
     if any(LARGEST < abs(number) < float("inf") for number in numbers):
         raise FormatError(f"{place}: the numbers of a ray must fit 32 bits, found {max(numbers, key=abs)}")
-    # stores of the intersection table (S...) are work of the RT unit, not records
-    return lane, (numbers, [_record(word, place) for word in words[10:] if not word.startswith("S")])
+    records = [_record(word, place) for word in words[10:] if not word.startswith("S")]
+    return lane, (numbers, records), [_record(word[1:], place) for word in words[10:] if word.startswith("S")]
 
 
 def _record(text: str, place: str) -> Record:

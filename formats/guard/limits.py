@@ -73,10 +73,12 @@ TABLE_BYTES = Limit(
 )  # fmt: skip
 LIST_BYTES = Limit(
     "list-bytes", 64 * MIB, "bytes",
-    "A manifest, a kernel list, a pixel list, a CSV of Nsight Compute, a program in PTX or SASS.",
+    "A kernel list, a pixel list, a CSV of Nsight Compute, a program in PTX or SASS.",
 )  # fmt: skip
+MANIFEST_BYTES = Limit("manifest-bytes", 16 * MIB, "bytes", "A manifest.")
 WARPS = Limit("warps", 1 << 23, "warps", "Warps of a trace, of each of which most verbs keep some numbers.")
-STRING_BYTES = Limit("string-bytes", MIB, "bytes", "A text of fixed length in HDF5.")
+IMAGE_PIXELS = Limit("image-pixels", 1 << 24, "pixels", "Width x height of the image of a trace.")
+STRING_BYTES = Limit("string-bytes", 1 << 16, "bytes", "A text in a table.")
 TEXT_BYTES = Limit(
     "text-bytes", 4 * MIB, "bytes",
     "A TOML file, a gpgpusim.config, a scene's JSON, a prediction.",
@@ -108,10 +110,9 @@ LAUNCHES = Limit("launches", 1 << 14, "launches", "Launches of a launch file, ea
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
 
 LIMITS = (
-    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, LIST_BYTES, STRING_BYTES, TEXT_BYTES, KEY_PARTS,
-    UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_TEXT_BYTES, MESH_ELEMENTS,
-    GLTF_BYTES, INSTANCES, COPIED_BYTES,
-    BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS,
+    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, IMAGE_PIXELS, MANIFEST_BYTES, STRING_BYTES,
+    LIST_BYTES, TEXT_BYTES, KEY_PARTS, UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES,
+    MESH_TEXT_BYTES, MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS,
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.guard.limits import GROUP_BYTES, LIST_BYTES, STRING_BYTES
+from rayplay.formats.guard.limits import GROUP_BYTES, MANIFEST_BYTES, STRING_BYTES
 from rayplay.formats.parquet.arrow import array_names
 from rayplay.formats.schema.column import STRING, Column, Table, misnamed
 
@@ -29,8 +29,25 @@ def open_hdf5(path: Path) -> h5py.File:
     manifest = _dataset(file, path, MANIFEST_DATASET, {})
     if manifest.dtype != np.uint8:
         raise FormatError(f"{MANIFEST_DATASET} must be bytes of text, not {manifest.dtype}", file=path)
-    LIST_BYTES.check(len(manifest), MANIFEST_DATASET, file=path)
+    MANIFEST_BYTES.check(len(manifest), MANIFEST_DATASET, file=path)
     return file
+
+
+def label(file: h5py.File, path: Path) -> dict[str, str]:
+    """The attributes ``format`` and ``version`` ("major.minor"), as far as they are there."""
+    found = {}
+    for name in [name for name in ("format", "version") if name in file.attrs]:
+        value = file.attrs[name]
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        is_pair = isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.shape == (2,)
+        if name == "version" and is_pair:
+            value = "{}.{}".format(*value.tolist())
+        if not isinstance(value, str):
+            what = "a text" if name == "format" else "two whole numbers"
+            raise FormatError(f"attribute {name} must be {what}, not {str(value)[:100]!r}", file=path)
+        found[name] = value
+    return found
 
 
 def table_group(file: h5py.File, path: Path, table: Table) -> h5py.Group:

@@ -19,11 +19,11 @@ import numpy as np
 
 from rayplay.formats.guard.digest import PACKAGES
 from rayplay.formats.guard.errors import FormatError
-from rayplay.formats.guard.limits import FILE_ROWS, GROUP_BYTES, LIMITS, LIST_BYTES
+from rayplay.formats.guard.limits import FILE_ROWS, GROUP_BYTES, LIMITS, MANIFEST_BYTES
 from rayplay.formats.hdf5.messages import receive, send
 from rayplay.formats.parquet.arrow import Columns, offset_name
 from rayplay.formats.schema.column import STRING, Column, Format, Table
-from rayplay.formats.schema.manifest import FileEntry, Manifest, parse_manifest
+from rayplay.formats.schema.manifest import FileEntry, Manifest, check_label, parse_manifest
 
 ANSWER_SECONDS = 60
 
@@ -41,7 +41,8 @@ class Hdf5Source:
         self.manifest = self._read_manifest()
 
     def _read_manifest(self) -> Manifest:
-        _, (text,) = self._ask({"ask": "manifest"}, LIST_BYTES.value(), 1)
+        label, (text,) = self._ask({"ask": "manifest"}, MANIFEST_BYTES.value(), 1)
+        check_label(self.layout, label.get("format"), label.get("version"), self.path)
         try:
             decoded = text.tobytes().decode()
         except UnicodeDecodeError as error:

@@ -21,7 +21,7 @@ import numpy as np
 from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import GROUP_BYTES
 from rayplay.formats.hdf5.messages import receive, send
-from rayplay.formats.hdf5.policy import MANIFEST_DATASET, check_bytes, column_dataset, open_hdf5, table_group
+from rayplay.formats.hdf5.policy import MANIFEST_DATASET, check_bytes, column_dataset, label, open_hdf5, table_group
 from rayplay.formats.parquet.arrow import offset_name
 from rayplay.formats.schema.column import STRING, Column, Table
 
@@ -71,7 +71,7 @@ def answer_all(connection: socket.socket) -> None:
 
 def _answer(file: h5py.File, path: Path, request: dict[str, Any]) -> tuple[dict[str, Any], list[np.ndarray]]:
     if request["ask"] == "manifest":
-        return {}, [file[MANIFEST_DATASET][:]]
+        return label(file, path), [file[MANIFEST_DATASET][:]]
     table = table_of(request["table"])
     if request["ask"] == "inspect":
         return inspect(file, path, table), []

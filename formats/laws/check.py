@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Dataset, Trace
+from rayplay.formats.dataset.result import Result
 from rayplay.formats.guard.problem import Problem
 from rayplay.formats.laws import columns as laws_columns
 from rayplay.formats.laws import execution as laws_execution
@@ -70,6 +71,8 @@ def problems(dataset: Dataset) -> Iterator[Problem]:
         for problem in law(dataset):
             broken.add(problem.law)
             yield problem
+    if isinstance(dataset, Result):
+        dataset.summary  # noqa: B018 - reading checks it
     if not isinstance(dataset, Trace):
         return
     for static_law in STATIC_LAWS:

@@ -62,8 +62,8 @@ def read_statics(trace: Trace) -> Statics:
     blocks = trace.read("blocks", ["kernel_id"])
     warps = trace.read("warps", ["kernel_id", "launched_mask"])
     holder = instructions["block_id"].astype(np.int64)
-    memory = np.isin(instructions["operation_class"].astype(str), MEMORY_CLASSES)
-    recorded = np.flatnonzero(memory & np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES))
+    memory = np.isin(instructions["operation_class"], MEMORY_CLASSES)
+    recorded = np.flatnonzero(memory & np.isin(instructions["memory_space"], RECORDED_SPACES))
     rank = np.full(len(holder), -1, np.int64)
     rank[recorded] = np.arange(len(recorded))
     is_trace = instructions["operation_class"] == "trace"

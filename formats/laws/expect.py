@@ -4,9 +4,11 @@
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
-from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.problem import Problem
 from rayplay.formats.laws import check
@@ -14,6 +16,9 @@ from rayplay.formats.laws import execution as laws_execution
 from rayplay.formats.laws.columns import known_codes, targets_exist
 from rayplay.formats.laws.execution import WARPS_TABLES
 from rayplay.formats.parquet.arrow import Columns, empty
+from rayplay.formats.place.publish import partial_folder, publish_folder
+from rayplay.formats.place.replaceable import check_replaceable
+from rayplay.formats.schema.trace import TRACE
 
 REPLAYED_LAWS = tuple(law for law in check.EXECUTION_LAWS if law is not laws_execution.hits_are_whole)
 """Laws of the columns that a replay reads: what a ray hit is of no consequence to it."""
@@ -21,7 +26,7 @@ REPLAYED_LAWS = tuple(law for law in check.EXECUTION_LAWS if law is not laws_exe
 
 def expect_valid(trace: Trace) -> None:
     """Read everything; ``FormatError`` for the first problem."""
-    _expect(trace, check.problems(trace))
+    _expect(trace.path, check.problems(trace))
 
 
 def expect_program(trace: Trace) -> None:
@@ -29,9 +34,23 @@ def expect_program(trace: Trace) -> None:
     small = tuple(table for table in trace.layout.tables if table.name not in WARPS_TABLES)
     program = Trace(trace.source, replace(trace.layout, tables=small))
     for column_law in check.COLUMN_LAWS:
-        _expect(trace, column_law(program))
+        _expect(trace.path, column_law(program))
     for static_law in check.STATIC_LAWS:
-        _expect(trace, static_law(trace))
+        _expect(trace.path, static_law(trace))
+
+
+@contextmanager
+def valid_trace(final: Path) -> Iterator[Path]:
+    """Path of a trace to write in the block; it becomes ``final`` if it keeps every law, else a ``FormatError`` says.
+
+    Raises ``FormatError`` before the block when ``final`` cannot be replaced.
+    """
+    check_replaceable(final, TRACE)
+    with partial_folder(final) as partial:
+        unchecked = partial / "unchecked.trace"
+        yield unchecked
+        _expect(final, check.problems(open_trace(unchecked)))
+        publish_folder(unchecked, final)
 
 
 class Guard:
@@ -48,10 +67,10 @@ class Guard:
         """
         present = {name: tables.get(name) or empty(self.trace.layout.table(name).columns) for name in WARPS_TABLES}
         for name, rows in present.items():
-            _expect(self.trace, self._columns(name, rows))
+            _expect(self.trace.path, self._columns(name, rows))
         batch = self.batches.of(first, last, present)
         for law in REPLAYED_LAWS:
-            _expect(self.trace, law(batch))
+            _expect(self.trace.path, law(batch))
 
     def _columns(self, name: str, rows: Columns) -> Iterator[Problem]:
         table, first = self.trace.layout.table(name), self.batches.rows[name]
@@ -62,6 +81,6 @@ class Guard:
                 yield from known_codes(table, column, rows, first)
 
 
-def _expect(trace: Trace, problems: Iterator[Problem]) -> None:
+def _expect(path: Path, problems: Iterator[Problem]) -> None:
     for problem in problems:
-        raise FormatError(f"{trace.path}: {problem}")
+        raise FormatError(str(problem), file=path)

@@ -10,16 +10,23 @@ from rayplay.formats.guard.problem import Problem, where
 from rayplay.formats.parquet.arrow import Columns
 
 MAX_PIXELS_LISTED = 1 << 28
-MOST_ACCESS_BYTES = 256
+MOST_ACCESS_BYTES = MOST_LETTERS = 256
+MOST_CTAS, MOST_THREADS = 1 << 32, 32 << 16
 MOST_REGISTERS = 1 << 20
 MOST_COPY_BYTES = 1 << 39  # more memory than any GPU has
 
 
 def launches_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A launch has a CTA and a thread at least, and the manifest says the same of it, where it says anything."""
+    """A launch has a stream below 2^31, bases below 2^63, 1 to 2^32 CTAs of 1 to 2^21 threads, as the manifest says."""
     law, kernels = "launches_are_possible", trace.read("kernels")
     for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"):
         yield from where(law, "kernels", kernels[name] < 1, kernels[name], f"{name} must be at least 1")
+    for what, most in (("grid", MOST_CTAS), ("block", MOST_THREADS)):
+        size = extent(kernels, what)
+        message = f"{what}_x * {what}_y * {what}_z must be at most {most}"
+        yield from where(law, "kernels", size > most, size, message)
+    for name, bits in (("stream", 31), ("shared_base", 63), ("local_base", 63)):
+        yield from where(law, "kernels", kernels[name] >> bits != 0, kernels[name], f"{name} must be below 2^{bits}")
     summary, found = list(trace.manifest.launches), launches(kernels)
     for row, (said, launch) in enumerate(zip(summary, found, strict=False)):
         if said != launch:
@@ -28,10 +35,17 @@ def launches_are_possible(trace: Trace) -> Iterator[Problem]:
         yield Problem(law, "kernels", -1, len(found), f"rows must be {len(summary)}, the launches of the manifest")
 
 
+def extent(kernels: Columns, what: str) -> np.ndarray:
+    """float64[kernels]: product of the three sides of the ``grid`` or ``block``, exact below 2^53."""
+    return kernels[f"{what}_x"].astype(np.float64) * kernels[f"{what}_y"] * kernels[f"{what}_z"]
+
+
 def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A lane accesses at most 256 bytes, and registers have numbers below 1,048,576."""
+    """An opcode has at most 256 letters, a lane accesses at most 256 bytes, registers have numbers below 1,048,576."""
     law, table = "instructions_are_possible", "instructions"
-    rows = trace.read(table, ["access_bytes", "destination_registers", "source_registers"])
+    rows = trace.read(table, ["opcode", "access_bytes", "destination_registers", "source_registers"])
+    lengths = np.array([len(opcode) for opcode in rows["opcode"]], np.int64)
+    yield from where(law, table, lengths > MOST_LETTERS, lengths, f"opcode must have at most {MOST_LETTERS} letters")
     message = f"access_bytes must be at most {MOST_ACCESS_BYTES}"
     yield from where(law, table, rows["access_bytes"] > MOST_ACCESS_BYTES, rows["access_bytes"], message)
     for name in ("destination_registers", "source_registers"):
@@ -41,11 +55,13 @@ def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
 
 
 def copies_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A copy from the host is of at most 2^39 bytes and ends within 64-bit addresses."""
+    """A copy from the host comes before or after a launch, of at most 2^39 bytes, and ends within 64-bit addresses."""
     law, table = "copies_are_possible", "copies"
     if table not in trace.tables:
         return
-    rows = trace.read(table)
+    rows, launches_held = trace.read(table), trace.rows("kernels")
+    message = f"kernel_id must be at most {launches_held}, the number of launches"
+    yield from where(law, table, rows["kernel_id"] > launches_held, rows["kernel_id"], message)
     size, last = rows["bytes"], ~rows["address"]
     yield from where(law, table, size > MOST_COPY_BYTES, size, f"bytes must be at most {MOST_COPY_BYTES}")
     yield from where(law, table, size > last, size, "address + bytes must be below 2^64")
@@ -96,9 +112,7 @@ def warps_are_in_launch_order(trace: Trace) -> Iterator[Problem]:
     known = kernel < len(kernels["kernel_id"])
     if not known.all():
         return  # references_exist reports it
-    size = {name: kernels[name].astype(np.int64) for name in kernels if name[:5] in ("grid_", "block")}
-    grid = size["grid_x"] * size["grid_y"] * size["grid_z"]
-    threads = size["block_x"] * size["block_y"] * size["block_z"]
+    grid, threads = (np.minimum(extent(kernels, what), MOST_CTAS).astype(np.int64) for what in ("grid", "block"))
     places_per_cta = -(-threads // 32)
     yield from where(law, "warps", ctas >= grid[kernel], ctas, "cta_id must be below the CTAs of the grid")
     broken = places >= places_per_cta[kernel]

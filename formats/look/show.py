@@ -27,10 +27,10 @@ def open_any(path: Path | str) -> Dataset:
     if path.suffix in HDF5_SUFFIXES:
         return open_trace(path)
     with reached(path):
-        has_manifest = (path / MANIFEST).is_file()
-    if not has_manifest:
-        raise FormatError(f"must be a trace, result, prediction or profile, but {without_manifest(path)}", file=path)
-    name = format_of(path)
+        if not (path / MANIFEST).is_file():
+            reason = f"must be a trace, result, prediction or profile, but {without_manifest(path)}"
+            raise FormatError(reason, file=path)
+        name = format_of(path)
     if name == RESULT.name:
         return open_result(path)
     if name == PROFILE.name:
@@ -154,5 +154,5 @@ def _printable(text: str) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
-    text = " ".join(text.split())
+    text = _printable(" ".join(text[: 4 * width].split()))
     return text if len(text) <= width else f"{text[: width - 3]}..."

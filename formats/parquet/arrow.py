@@ -116,6 +116,16 @@ def _texts(array: pa.Array) -> np.ndarray:
     return array.dictionary.to_numpy(zero_copy_only=False)[array.indices.to_numpy(zero_copy_only=False)]
 
 
+def longest_text(array: pa.Array) -> int:
+    """Bytes of the longest of the texts, which are not unpacked for it; 0 of an array of another type."""
+    texts = array.dictionary if pa.types.is_dictionary(array.type) else array
+    wide = pa.types.is_large_string(texts.type)
+    if not (wide or pa.types.is_string(texts.type)) or not len(texts):
+        return 0
+    ends = np.frombuffer(texts.buffers()[1], np.int64 if wide else np.int32)[texts.offset :][: len(texts) + 1]
+    return int(np.diff(ends).max())
+
+
 def offset_name(column: Column) -> str:
     """Name of the array that says where each row of a ragged column starts."""
     return f"{column.name}_offset"

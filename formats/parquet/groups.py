@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import STRING_BYTES
 from rayplay.formats.parquet.arrow import Columns, array_names, offset_name
 from rayplay.formats.schema.column import STRING, Column, Table, misnamed
 
@@ -106,7 +107,7 @@ def checked(table: Table, columns: dict[str, Any]) -> Columns:
         raise FormatError(reason, table=table.name)
     arrays: Columns = {}
     for column in table.columns:
-        arrays[column.name] = _fit(table, column, columns[column.name])
+        arrays[column.name] = fit(table, column, columns[column.name])
         if column.ragged:
             arrays[offset_name(column)] = _offsets(table, column, columns[offset_name(column)], arrays[column.name])
     return arrays
@@ -116,7 +117,8 @@ def _dtype(column: Column) -> np.dtype:
     return np.dtype(object if column.dtype == STRING else column.dtype)
 
 
-def _fit(table: Table, column: Column, given: Any) -> np.ndarray:
+def fit(table: Table, column: Column, given: Any) -> np.ndarray:
+    """The values of a column in the schema's dtype; ``FormatError`` when they do not fit it."""
     place = f"table {table.name}, column {column.name}"
     if column.dtype == STRING:
         return _fit_strings(place, column, given)
@@ -143,7 +145,10 @@ def _is_integer(values: np.ndarray) -> bool:
 def _fit_strings(place: str, column: Column, given: Any) -> np.ndarray:
     values = np.empty(len(given), object)
     values[:] = [str(text) for text in given]
+    most = STRING_BYTES.value()
     for row, text in enumerate(values):
+        if 4 * len(text) > most:
+            STRING_BYTES.check(len(text.encode()), f"{place}: its texts")
         if "\0" in text or (column.values and text not in column.values):
             allowed = f"one of {', '.join(column.values)}" if column.values else "without NUL characters"
             raise FormatError(f"{place}: must be {allowed}, not {text!r} (row {row} of the rows given)")

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS
-from rayplay.formats.parquet.arrow import Columns, from_arrow, row_count
+from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, STRING_BYTES
+from rayplay.formats.parquet.arrow import Columns, from_arrow, longest_text, row_count
 from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, widths
 from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
-from rayplay.formats.schema.manifest import FileEntry, Manifest, read_manifest
+from rayplay.formats.schema.manifest import FileEntry, Manifest, check_label, read_manifest
 
 ROWS_AT_ONCE = 1 << 13
 CHUNK_BYTES_AT_ONCE = 1 << 16  # else a whole column chunk is held beside what it unpacks to
@@ -58,7 +58,10 @@ class ParquetSource:
             names = metadata.schema.to_arrow_schema().names
         except _DAMAGE as error:
             raise FormatError(f"cannot be read: {reason_of(error)}", file=path, table=table.name) from None
-        self._check_label(metadata.metadata or {}, path)
+        own = metadata.metadata or {}
+        keys = (b"rayplay.format", b"rayplay.version")
+        name, version = (own[key].decode(errors="replace") if key in own else None for key in keys)
+        check_label(self.layout, name, version, path)
         newer = self.manifest.version > self.layout.version
         if reason := misnamed([column.name for column in table.columns], names, newer):
             raise FormatError(reason, file=path, table=table.name)
@@ -74,15 +77,6 @@ class ParquetSource:
             return open_parquet(path, metadata, texts, buffer_size=CHUNK_BYTES_AT_ONCE)
         except _DAMAGE as error:
             raise FormatError(f"cannot be read: {reason_of(error)}", file=path, table=table.name) from None
-
-    def _check_label(self, label: dict[bytes, bytes], path: Path) -> None:
-        """Check that a file's own metadata, if any, does not contradict the manifest."""
-        name = label.get(b"rayplay.format", self.layout.name.encode()).decode(errors="replace")
-        version = label.get(b"rayplay.version", b"%d.0" % self.layout.version[0]).decode(errors="replace")
-        if name != self.layout.name:
-            raise FormatError(f"must be a file of a {self.layout.name}, not of {name[:100]!r}", file=path)
-        if version.partition(".")[0] != str(self.layout.version[0]):
-            raise FormatError(f"version must be {self.layout.version[0]}.x, not {version[:100]!r}", file=path)
 
     def _group(
         self, file: pq.ParquetFile, number: int, table: Table, columns: list[Column], entry: FileEntry
@@ -108,6 +102,7 @@ class ParquetSource:
 def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any]) -> Columns:
     arrays: Columns = {}
     for column in columns:
+        STRING_BYTES.check(longest_text(batch.column(column.name)), "its texts", **place, column=column.name)
         try:
             arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
         except _DAMAGE as error:

@@ -1,7 +1,6 @@
 """Locations of traces and results: folders of this machine, or a store known to fsspec, ``s3://bucket/NAME.trace``.
 
-A store has no rename. Output is made in a hidden local folder first. Then its files are put one by one, the manifest
-last, after an earlier manifest was removed: a reader finds a whole trace or none.
+A store has no rename. Output is made in a hidden local folder first, and published as ``formats.place.store`` says.
 """
 
 import os
@@ -75,25 +74,6 @@ def reached(path: Path) -> Iterator[None]:
         if is_local(path):
             raise
         raise FormatError(f"the store refuses: {type(error).__name__}: {reason_of(error)}", file=path) from None
-
-
-def put_folder(partial: Path, final: Path) -> None:
-    """Put the files of a local folder into the store at ``final``, the manifest last; others that are there go."""
-    remote = cast(Any, final)
-    files = sorted((file for file in partial.iterdir() if file.is_file()), key=_order)
-    with reached(final):
-        (final / LAST).unlink(missing_ok=True)
-        remote.fs.makedirs(remote.path, exist_ok=True)
-        for file in files:
-            remote.fs.put_file(str(file), (remote / file.name).path)
-        for old in list(final.iterdir()):
-            if old.name not in {file.name for file in files}:
-                old.unlink()
-
-
-def _order(file: Path) -> tuple[int, str]:
-    """Tables first, which alone can be told apart from other people's files; the manifest last."""
-    return (2 if file.name == LAST else file.suffix != ".parquet"), file.name
 
 
 def put_file(partial: Path, final: Path) -> None:

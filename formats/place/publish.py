@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rayplay.formats.guard.errors import FormatError
-from rayplay.formats.place.location import is_local, put_file, put_folder, stand_in
+from rayplay.formats.place.location import is_local, put_file, stand_in
 from rayplay.formats.place.locks import ASIDE, PARTIAL, Claim, companion, remove_left_overs, remove_partial
+from rayplay.formats.place.store import put_folder
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2

@@ -30,7 +30,10 @@ def check_replaceable(path: Path, layout: Format, times: Set[str] = HOST_TIMES) 
         raise FormatError(f"{path}: must be a name of a {kind}, such as {path.stem}.{kind}, but ends in {path.suffix}")
     with reached(path):
         if format_of(path) is not None:
-            refuse_strangers(path, strangers(path, times | _UNLISTED.get(layout.name, set())), f"a {layout.name}")
+            found = strangers(path, times | _UNLISTED.get(layout.name, set()))
+            if not is_local(path):  # what a killed run put beside
+                found = [name for name in found if not _shard_of(layout).fullmatch(name)]
+            refuse_strangers(path, found, f"a {layout.name}")
 
 
 def refuse_strangers(path: Path, found: list[str], what: str) -> None:
@@ -43,8 +46,12 @@ def refuse_strangers(path: Path, found: list[str], what: str) -> None:
 
 def _was_interrupted(path: Path, layout: Format) -> bool:
     """Whether a folder of a store is empty or holds tables of the format: a run was killed while it put them."""
-    shard = re.compile(rf"({'|'.join(table.name for table in layout.tables)})-\d{{5}}\.parquet")
     if is_local(path) or not path.is_dir():
         return False
     names = [file.name for file in path.iterdir()]
-    return not names or any(shard.fullmatch(name) for name in names)
+    return not names or any(_shard_of(layout).fullmatch(name) for name in names)
+
+
+def _shard_of(layout: Format) -> re.Pattern[str]:
+    """Names of tables, with or without the digest that a store's have."""
+    return re.compile(rf"({'|'.join(table.name for table in layout.tables)})-\d{{5}}(-[0-9a-f]{{16}})?\.parquet")

@@ -9,12 +9,13 @@ from typing import Any
 
 from rayplay.formats.guard.digest import json_digest
 from rayplay.formats.guard.errors import FormatError, VersionTooNew, VersionTooOld
-from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.limits import IMAGE_PIXELS, MANIFEST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.schema.column import Format
 
 MANIFEST = "manifest.json"
 MAX_IMAGE_SIDE = 1 << 16
+MOST_NESTED = 100
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DIGITS = "64 lowercase hexadecimal digits"
@@ -85,12 +86,23 @@ def digest_of(document: dict[str, Any]) -> str:
     return json_digest({key: value for key, value in document.items() if key != "digest"})
 
 
+def is_shallow(value: Any) -> bool:
+    """Whether lists and objects nest at most ``MOST_NESTED`` deep."""
+    level = [value]
+    for _ in range(MOST_NESTED + 1):
+        held = [item for item in level if isinstance(item, (dict, list))]
+        level = [inner for item in held for inner in (item.values() if isinstance(item, dict) else item)]
+        if not level:
+            return True
+    return False
+
+
 def read_manifest(folder: Path, expected: Format) -> Manifest:
     """The manifest of a folder; ``FormatError`` (or one of its versions) when it is missing, damaged or foreign."""
     path = folder / MANIFEST
     if not path.is_file():
         raise FormatError(f"must be a {expected.name}, but {without_manifest(folder)}", file=folder)
-    return parse_manifest(read_text(path, "manifest", LIST_BYTES), str(path), expected)
+    return parse_manifest(read_text(path, "manifest", MANIFEST_BYTES), str(path), expected)
 
 
 def without_manifest(folder: Path) -> str:
@@ -106,6 +118,15 @@ def format_of(folder: Path) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def check_label(expected: Format, name: str | None, version: str | None, file: Path) -> None:
+    """``FormatError`` when a file's own ``name`` or ``version`` ("major.minor"), if it has any, is not the format's."""
+    major = str(expected.version[0])
+    if name is not None and name != expected.name:
+        raise FormatError(f"must be a file of a {expected.name}, not of {name[:100]!r}", file=file)
+    if version is not None and version.partition(".")[0] != major:
+        raise FormatError(f"version must be {major}.x, not {version[:100]!r}", file=file)
+
+
 def strangers(folder: Path, others: Set[str]) -> list[str]:
     """Files of a folder that its manifest, of any version, does not list; ``others`` are allowed as well."""
     document = _document(folder)
@@ -119,7 +140,7 @@ def strangers(folder: Path, others: Set[str]) -> list[str]:
 def _document(folder: Path) -> dict[str, Any]:
     """A folder's manifest, unchecked; empty when it is missing or unreadable."""
     try:
-        document = parse_json(read_text(folder / MANIFEST, "manifest", LIST_BYTES), folder)
+        document = parse_json(read_text(folder / MANIFEST, "manifest", MANIFEST_BYTES), folder)
     except FormatError:
         return {}
     return document if isinstance(document, dict) else {}
@@ -129,6 +150,7 @@ def parse_manifest(text: str, place: str, expected: Format) -> Manifest:
     """The manifest in ``text``; ``place`` names it in errors."""
     raw = parse_json(text, place)
     _require(isinstance(raw, dict), place, "must be a JSON object")
+    _require(is_shallow(raw), place, f"values must nest at most {MOST_NESTED} deep")
     version = _check_version(raw, place, expected)
     _check_content(raw, place, newer=version[1] > expected.version[1])
     provenance, launches = raw.get("provenance", {}), raw.get("launches", [])
@@ -178,7 +200,8 @@ def _image_size(raw: dict[str, Any], place: str) -> tuple[int, int] | None:
     if size is None:
         return None
     pair = isinstance(size, list) and len(size) == 2 and all(_is_count(v) and 0 < v <= MAX_IMAGE_SIDE for v in size)
-    _require(pair, place, f"image_size must be null or [width, height] up to {MAX_IMAGE_SIDE}, not {size!r}")
+    _require(pair, place, f"image_size must be null or [width, height] up to {MAX_IMAGE_SIDE}, not {_brief(size)}")
+    IMAGE_PIXELS.check(size[0] * size[1], "image_size", file=place)
     return size[0], size[1]
 
 

@@ -87,10 +87,12 @@ def places_of(gpu: Gpu, kernels: dict[str, Any], row: int) -> tuple[Needs, int]:
 
 def cta_bounds(trace: Trace, cta: np.ndarray, visits: np.ndarray, base: int, warps_per_cta: int) -> np.ndarray:
     """Rows (first warp, end) of the CTAs with work: int64[CTAs, 2]. The warps of a CTA follow each other."""
-    first = np.flatnonzero(np.append(True, cta[1:] != cta[:-1])) if len(cta) else np.zeros(0, np.int64)
+    if not len(cta):  # a launch without warps takes no more than its latency
+        return np.zeros((0, 2), np.int64)
+    first = np.flatnonzero(np.append(True, cta[1:] != cta[:-1]))
     end = np.append(first[1:], len(cta)).astype(np.int64)
-    if len(first) and int((end - first).max()) > warps_per_cta:
+    if int((end - first).max()) > warps_per_cta:
         row = base + int(first[int(np.argmax(end - first))])
         raise FormatError(f"{trace.path}: table warps, row {row}: its CTA must have at most {warps_per_cta} warps")
-    work = np.add.reduceat(visits, first) if len(first) else np.zeros(0, np.int64)
+    work = np.add.reduceat(visits, first)
     return np.stack([base + first, base + end], axis=1)[work > 0].astype(np.int64).reshape(-1, 2)

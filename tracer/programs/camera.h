@@ -1,8 +1,8 @@
 // Primary rays: a jittered point of the pixel seen through a thin lens, and the pixel's store.
 #pragma once
 
+#include "blocks.h"
 #include "random.h"
-#include "scene.h"
 
 namespace rayplay {
 
@@ -40,12 +40,17 @@ RAYPLAY_DEVICE void trace_closest(const Ray& ray, Payload* payload) {
     trace(params.scene, ray.origin, ray.direction, TMIN, TMAX, 255, RAY_FLAG_NONE, 0, 1, 0, payload);
 }
 
-// True when nothing lies between the ray's origin and tmax: any hit ends the search.
-RAYPLAY_DEVICE bool trace_visible(const Ray& ray, float tmax, Payload* payload) {
-    payload->distance = 0.0f;
-    const unsigned flags = RAY_FLAG_TERMINATE_ON_FIRST_HIT | RAY_FLAG_NO_CLOSEST_HIT;
-    trace(params.scene, ray.origin, ray.direction, TMIN, tmax, 255, flags, 0, 1, 1, payload);
-    return payload->distance < 0.0f;
+// True when nothing lies between the ray's origin and tmax: any hit ends the search. In Vulkan-Sim's variant it also
+// runs the closest-hit program, and a miss the sky's, as LumiBench's do (docs/sources/vulkan-sim.md#programs).
+RAYPLAY_DEVICE bool trace_visible(const Ray& ray, float tmax, Variables& variables, unsigned trace_number) {
+#ifdef RAYPLAY_WORD_BY_WORD
+    constexpr unsigned flags = RAY_FLAG_TERMINATE_ON_FIRST_HIT, miss = 0;
+#else
+    constexpr unsigned flags = RAY_FLAG_TERMINATE_ON_FIRST_HIT | RAY_FLAG_NO_CLOSEST_HIT, miss = 1;
+#endif
+    variables.payload.distance = 0.0f;
+    trace(params.scene, ray.origin, ray.direction, TMIN, tmax, 255, flags, 0, 1, miss, carried(variables, trace_number));
+    return variables.payload.distance < 0.0f;
 }
 
 RAYPLAY_DEVICE void store_pixel(float3 sum) {

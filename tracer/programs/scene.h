@@ -26,12 +26,13 @@ struct Material {
     unsigned long long padding;
 };
 
-// One record per geometry: positions, vertex numbers and texture coordinates of its triangles, and which of the
-// scene's materials each triangle has.
+// One record per geometry: positions, vertex numbers, texture coordinates and normals (null where the mesh has none) of
+// its triangles, and which of the scene's materials each triangle has.
 struct TriangleRecord {
     const float* positions;
     const unsigned* indices;
     const float2* uvs;
+    const float* normals;
     const unsigned short* material_numbers;
     const Material* materials;
 };

@@ -23,14 +23,16 @@ RAYPLAY_DEVICE Shadow towards_light(float3 point, unsigned index, unsigned& seed
 
 extern "C" __global__ void __raygen__shadows() {
     using namespace rayplay;
-    Payload payload;
+    Variables variables;
+    Payload& payload = variables.payload;
     Seeds seeds = first_seeds();
     payload.seed = seeds.ray;
     float3 sum = vector(0.0f, 0.0f, 0.0f);
+    unsigned traces = 0;
 #pragma unroll 1
     for (unsigned sample = 0; sample < params.samples; ++sample) {
         const Ray ray = camera_ray(seeds.pixel, payload.seed);
-        trace_closest(ray, &payload);
+        trace_closest(ray, carried(variables, traces++));
         float3 colour = payload.colour;
         if (payload.distance >= 0.0f && params.secondary_rays > 0) {
             const float3 normal = payload.normal;
@@ -40,7 +42,7 @@ extern "C" __global__ void __raygen__shadows() {
             for (unsigned index = 0; index < params.secondary_rays; ++index) {
                 const Shadow shadow = towards_light(point, index, payload.seed);
                 if (dot(shadow.direction, normal) > 0.0f) {
-                    visible += trace_visible({point, shadow.direction}, shadow.tmax, &payload);
+                    visible += trace_visible({point, shadow.direction}, shadow.tmax, variables, traces++);
                 }
             }
             const float share = visible * approximate_reciprocal(static_cast<float>(params.secondary_rays));

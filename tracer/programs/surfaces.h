@@ -18,6 +18,23 @@ RAYPLAY_DEVICE float3 normal_to_world(float3 normal) {
                              a.z * normal.x + b.z * normal.y + c.z * normal.z));
 }
 
+RAYPLAY_DEVICE float3 three_of(const float* table, unsigned row) {
+    return vector(table[3 * row], table[3 * row + 1], table[3 * row + 2]);
+}
+
+// Interpolated from the vertices' normals, and the triangle's own where the mesh has none.
+RAYPLAY_DEVICE float3 object_normal(const float* positions, const float* normals, unsigned a, unsigned b, unsigned c) {
+    if (normals != nullptr) {
+        const float2 weight = triangle_barycentrics();
+        const float first = 1.0f - weight.x - weight.y;
+        const float3 smooth =
+            first * three_of(normals, a) + weight.x * three_of(normals, b) + weight.y * three_of(normals, c);
+        if (dot(smooth, smooth) > 0.0f) return smooth;
+    }
+    const float3 origin = three_of(positions, a);
+    return cross(three_of(positions, b) - origin, three_of(positions, c) - origin);
+}
+
 RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float ior, unsigned& seed) {
     const float along = dot(direction, normal);
     const bool leaving = along > 0.0f;
@@ -69,10 +86,7 @@ extern "C" __global__ void __closesthit__triangle() {
     using namespace rayplay;
     const TriangleRecord* record = sbt_data<TriangleRecord>();
     const unsigned* corner = record->indices + 3 * primitive_index();
-    const float* positions = record->positions;
-    const float *a = positions + 3 * corner[0], *b = positions + 3 * corner[1], *c = positions + 3 * corner[2];
-    const float3 origin = vector(a[0], a[1], a[2]);
-    const float3 normal = cross(vector(b[0], b[1], b[2]) - origin, vector(c[0], c[1], c[2]) - origin);
+    const float3 normal = object_normal(record->positions, record->normals, corner[0], corner[1], corner[2]);
     const Material* material = record->materials + record->material_numbers[primitive_index()];
     shade(payload_of_ray(), material, normal_to_world(normal));
 }

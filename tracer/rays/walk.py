@@ -3,14 +3,14 @@
 import numpy as np
 
 from rayplay.tracer.abi import trace_frame
-from rayplay.tracer.abi.trace_frame import FRAME, HIT, STATUS
+from rayplay.tracer.abi.trace_frame import FRAME, HIT, HIT_KIND_BACK, HIT_KIND_FRONT, STATUS
 from rayplay.tracer.bvh import layout
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i32, load_u32, store_u32
 from rayplay.tracer.rays import geometry
 from rayplay.tracer.rays.box import hit_children
 from rayplay.tracer.rays.geometry import HIT_FRONT, NO_HIT, ZERO, Triple, safe_inverse
-from rayplay.tracer.rays.lane import Place, get, get_float, get_triple, write_hit, write_suspension
+from rayplay.tracer.rays.lane import NO_INSTANCE, Place, get, get_float, get_triple, write_hit, write_suspension
 from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
 from rayplay.tracer.rays.state import MOST_KEPT, STATE, VULKAN_SIM_ORDER, Context
 
@@ -18,6 +18,8 @@ ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
 FINISHED = 0xFFFFFFFF
 """In the state's top: nothing is left to visit."""
 HIT_BIT = 1 << 31
+ONE_PLACE = np.float32(1.0 + 2.0**-20)
+"""Ratio of distances up to which two triangles lie in one place: some roundings of an intersection."""
 GO_ON, COMMITTED_HIT, SUSPENDED, FARTHER_HIT = range(4)
 MOST_WORDS = 2
 """Log words that one stack entry may need."""
@@ -177,7 +179,7 @@ def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: 
     hit = geometry.intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])
     if hit[0] == NO_HIT or hit[1] < get_float(lane, FRAME.t_min):
         return GO_ON
-    if hit[1] >= limit:
+    if _is_behind(lane, hit[0] == HIT_FRONT, hit[1], limit):
         is_record = shared.order == VULKAN_SIM_ORDER and hit[1] <= get_float(lane, FRAME.t_max)
         return FARTHER_HIT if is_record else GO_ON
     flags = get(lane, FRAME.flags)
@@ -198,6 +200,19 @@ def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: 
     write_hit(lane, FRAME.candidate_t, hit, place)
     write_suspension(lane, STATUS.any_hit, program, ray[0], ray[1])
     return SUSPENDED
+
+
+@compiled
+def _is_behind(lane: int, is_front: bool, distance: np.float32, limit: np.float32) -> bool:
+    """Whether a triangle's hit lies behind the closest one. Of two triangles in one place, such as the two sides of a
+    surface, the one that faces the ray is in front."""
+    kind = get(lane, FRAME.committed_t + HIT.kind)
+    if get(lane, FRAME.committed_t + HIT.instance) != NO_INSTANCE:
+        if is_front and kind == HIT_KIND_BACK and distance <= limit * ONE_PLACE:
+            return False
+        if not is_front and kind == HIT_KIND_FRONT and limit <= distance * ONE_PLACE:
+            return True
+    return bool(distance >= limit)
 
 
 @compiled

@@ -69,6 +69,8 @@ class Mesh:
     """uint16[m], index into ``Scene.materials``."""
     uv: NDArray[np.float32] | None = None
     """float32[n, 2] as in glTF, or None."""
+    normals: NDArray[np.float32] | None = None
+    """float32[n, 3], of any length; zero, or None, where a surface is as flat as its triangles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +221,7 @@ def sort_opaque_first(scene: Scene) -> Scene:
     meshes = []
     for mesh in scene.meshes:
         order = np.argsort(tested[mesh.material], kind="stable")
-        meshes.append(Mesh(mesh.name, mesh.vertices, mesh.triangles[order], mesh.material[order], mesh.uv))
+        meshes.append(replace(mesh, triangles=mesh.triangles[order], material=mesh.material[order]))
     return Scene(**{**vars(scene), "meshes": meshes})
 
 
@@ -239,6 +241,14 @@ def moved_into_world(scene: Scene) -> Scene:
             mesh,
             vertices=np.stack([(x * a + y * b) + (z * c + d) for a, b, c, d in matrix], axis=1),
             triangles=np.ascontiguousarray(mesh.triangles[:, [0, 2, 1]]) if is_mirrored else mesh.triangles,
+            normals=None if mesh.normals is None else _turned_normals(mesh.normals, matrix),
         )
         instances[number] = Instance(instance.mesh)
     return replace(scene, meshes=meshes, instances=instances)
+
+
+def _turned_normals(normals: NDArray[np.float32], matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Normals under the transposed inverse of a map, as programs turn them."""
+    x, y, z = normals.T
+    rows = np.linalg.inv(matrix[:, :3].astype(np.float64)).T.astype(np.float32)
+    return np.stack([x * a + y * b + z * c for a, b, c in rows], axis=1)

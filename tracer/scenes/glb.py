@@ -55,8 +55,8 @@ def _check_extensions(path: Path, document: dict[str, Any], any_appearance: bool
 def _mesh(
     path: Path, document: dict[str, Any], buffers: list[memoryview], entry: dict[str, Any], names: list[str] | None
 ) -> Mesh | None:
-    vertices, triangles, uvs, materials = [], [], [], []
-    vertex_count, mesh_name, has_uv = 0, str(entry.get("name", "mesh")), False
+    vertices, triangles, uvs, normals, materials = [], [], [], [], []
+    vertex_count, mesh_name, has_uv, has_normals = 0, str(entry.get("name", "mesh")), False, False
     for primitive in entry["primitives"]:
         if primitive.get("mode", _TRIANGLES) in _WITHOUT_TRIANGLES:
             continue
@@ -69,17 +69,27 @@ def _mesh(
             number = _material_number(path, document, primitive, mesh_name, names)
             if "TEXCOORD_0" in attributes:
                 uv, has_uv = read_accessor(document, buffers, attributes["TEXCOORD_0"], "VEC2").astype(np.float32), True
-        if len(uv) != len(position):
-            raise ValueError(f"mesh {mesh_name}: TEXCOORD_0 must have {len(position)} elements, found {len(uv)}")
+        normal = np.zeros((len(position), 3), np.float32)
+        if "NORMAL" in attributes:
+            normal, has_normals = (
+                read_accessor(document, buffers, attributes["NORMAL"], "VEC3").astype(np.float32),
+                True,
+            )
+        for name, values in {"TEXCOORD_0": uv, "NORMAL": normal}.items():
+            if len(values) != len(position):
+                raise ValueError(f"mesh {mesh_name}: {name} must have {len(position)} elements, found {len(values)}")
         vertices.append(position)
         triangles.append(face + np.uint32(vertex_count))
         uvs.append(uv)
+        normals.append(normal)
         materials.append(np.full(len(face), number, np.uint16))
         vertex_count += len(position)
     if not sum(len(face) for face in triangles):
         return None
     parts = (np.concatenate(vertices), np.concatenate(triangles), np.concatenate(materials))
-    return Mesh(mesh_name, *parts, np.concatenate(uvs) if has_uv else None)
+    return Mesh(
+        mesh_name, *parts, np.concatenate(uvs) if has_uv else None, np.concatenate(normals) if has_normals else None
+    )
 
 
 def _faces(

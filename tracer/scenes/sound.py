@@ -87,7 +87,7 @@ def _check_mesh(scene: Scene, mesh: Mesh, where: str) -> None:
     vertices, materials, tested = len(mesh.vertices), len(scene.materials), scene.alpha_tested()
     if len(mesh.triangles) and (found := int(mesh.triangles.max())) >= vertices:
         raise UserError(f"{where}: a vertex number must be below {vertices}, found {found}")
-    for name, values in {"vertex": mesh.vertices, "UV of vertex": mesh.uv}.items():
+    for name, values in {"vertex": mesh.vertices, "UV of vertex": mesh.uv, "normal of vertex": mesh.normals}.items():
         if values is None:
             continue
         sound = (np.abs(values) < LARGEST_COORDINATE).all(axis=1)  # False for NaN too

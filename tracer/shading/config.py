@@ -15,6 +15,8 @@ IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
 """Formats of the output buffer and their bytes per pixel."""
 
 BUILT_IN = ("path-tracing", "shadows", "ambient-occlusion")
+VARIANTS = {"optimised": "", "vulkan-sim": "vulkan-sim"}
+"""Folder of each variant of the built-in programs; all are bound to the scene in one way."""
 PROGRAM_FOLDER = Path(__file__).parents[1] / "programs"
 
 _BASES = {
@@ -31,7 +33,8 @@ LAUNCH_SOURCES = {
     "lens_radius": "f32", "focus_distance": "f32", "has_sky": "u32", "sky_bottom": "f32x3", "sky_top": "f32x3",
 }  # fmt: skip
 RECORD_SOURCES = {
-    "positions": "pointer", "indices": "pointer", "uvs": "pointer", "spheres": "pointer",
+    "positions": "pointer", "normals": "pointer", "indices": "pointer", "uvs": "pointer",
+    "spheres": "pointer",
     "material_numbers": "pointer", "materials": "pointer", "primitive_count": "u32", "geometry_number": "u32",
 }  # fmt: skip
 

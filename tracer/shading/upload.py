@@ -77,6 +77,7 @@ def _upload_mesh(mesh: Mesh, memory: DeviceMemory) -> dict[str, int]:
     return {
         "positions": memory.allocate(mesh.vertices.astype(np.float32, copy=False)),
         "indices": memory.allocate(mesh.triangles.astype(np.uint32, copy=False)),
+        "normals": 0 if mesh.normals is None else memory.allocate(mesh.normals.astype(np.float32, copy=False)),
         "uvs": 0 if mesh.uv is None else memory.allocate(mesh.uv.astype(np.float32, copy=False)),
         "material_numbers": memory.allocate(mesh.material.astype(np.uint16, copy=False)),
     }

@@ -7,12 +7,14 @@ with all CTAs starting some cycles later, at another phase of the DRAM's clock.
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import t as student
 
+from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.sample.intervals import quantile
 
 # Cycles added to the latency of L2 and of DRAM (each below half a per cent of a miss), and before the first CTA starts.
 OFFSETS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 3))
@@ -54,9 +56,8 @@ def noise_floor(runs: Sequence[Metrics], changes: int | None = None, confidence:
     Student's t times the standard deviation of the difference; for several changes with Sidak's confidence for each.
     0 for a metric that is missing or 0.
     """
-    each = confidence ** (1.0 / (changes or 1))
-    factor = float(student.ppf(0.5 + each / 2, len(runs) - 1))
-    factor *= np.sqrt(1.0 + (1.0 / len(runs) if changes else 1.0))
+    factor = quantile(exact.power(confidence, 1.0 / (changes or 1)), len(runs) - 1)
+    factor *= math.sqrt(1.0 + (1.0 / len(runs) if changes else 1.0))
     floors = {}
     for name in runs[0]:
         values = np.array([run[name] or 0.0 for run in runs], float)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard import exact
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
@@ -110,7 +111,7 @@ def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 def _shift(trace: Trace) -> int:
     """Bits of set sampling with which the stream fits into memory."""
     records = 64 * trace.rows("rays")
-    return min(MOST_SHIFT, max(0, int(np.ceil(np.log2(max(records, 1) / SAMPLED_RECORDS)))))
+    return min(MOST_SHIFT, max(0, exact.ceil_log2(max(records, 1) / SAMPLED_RECORDS)))
 
 
 class Requests(NamedTuple):
@@ -226,7 +227,7 @@ def thinned(requests: Requests, most: int) -> Requests:
 
     At least one in 2^``MOST_SHIFT`` sets stays, so that an L1 keeps some lines.
     """
-    more = max(0, int(np.ceil(np.log2(max(len(requests.line), 1) / most))))
+    more = max(0, exact.ceil_log2(max(len(requests.line), 1) / most))
     more = min(more, max(0, MOST_SHIFT - requests.shift))
     if not more:
         return requests

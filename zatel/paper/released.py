@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from rayplay.formats.guard import exact
+
 SCALE = 0.5  # num_pixels_scale
 LEAST, MOST = 0.05, 0.6
 BUFFER_BYTES = 8192  # of the file that is never closed
@@ -23,7 +25,7 @@ def colour_shares(warmth: np.ndarray, power: int, pixels: int) -> np.ndarray:
     Equations (2) and (3) sum over the pixels, so that there a frequent colour has a larger share.
     """
     offset = 64 / pixels
-    weight = (1 - offset) * warmth**power + offset
+    weight = (1 - offset) * np.array([exact.power(value, power) for value in warmth.tolist()]) + offset
     return weight / weight.sum()
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.zatel.paper import released
 from rayplay.zatel.paper.divide import section_blocks
 from rayplay.zatel.paper.options import Options
@@ -99,7 +100,8 @@ def colour_weights(counts: np.ndarray, coldness: np.ndarray, distribution: str) 
     """
     if distribution == "uniform":
         return counts.astype(np.float64)
-    return counts * (1.0 - coldness) ** (AMPLIFICATION if distribution == "exptmp" else 1)
+    raised = [exact.power(1.0 - cold, AMPLIFICATION if distribution == "exptmp" else 1) for cold in coldness.tolist()]
+    return counts * np.array(raised)
 
 
 def _block_colours(index: np.ndarray, labels: np.ndarray, colours: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine, schedule
 from rayplay.zatel.model.traffic import SECTOR_BYTES, Stream, Traffic
@@ -17,7 +18,9 @@ from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered,
 from rayplay.zatel.sample.machine import Matched
 from rayplay.zatel.sample.replay import Replayed
 
-SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # candidate factors of an access's cost, from 1 to 1/8
+SHARES = tuple(
+    exact.power(2.0, -step / 4) for step in range(13)
+)  # candidate factors of an access's cost, from 1 to 1/8
 
 
 def extrapolate(
@@ -158,4 +161,4 @@ def rescale_efficiency(efficiency: float, used: float, expected: float, longer: 
     if used <= 0.0 or efficiency <= 0.0:
         return efficiency
     idle = max(1.0 - used / efficiency, 1e-9)
-    return float(expected / (1.0 - idle ** (expected / used * longer)))
+    return float(expected / (1.0 - exact.power(idle, expected / used * longer)))

@@ -6,10 +6,13 @@ systematic samples: W. G. Cochran, Sampling Techniques, 8.11), which cancels a t
 next. ``model_error`` gives the share of this variance that is real, and the model error to add.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
+
+from rayplay.formats.guard import exact
 
 STRATA = 24
 
@@ -40,9 +43,14 @@ def relative_error_of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float
     return float(np.sqrt(variance)) / float(above.sum()), count - 1
 
 
+def quantile(confidence: float, degrees: int) -> float:
+    """Student's t that a value stays within on both sides with the confidence."""
+    return exact.rounded(student.ppf(0.5 + confidence / 2, degrees))
+
+
 def interval(estimate: float, sampling: float, degrees: int, model: float, confidence: float = 0.95) -> Interval:
     """Interval around ``estimate`` for the relative standard errors of ``sampling`` and of the ``model``."""
-    half = float(student.ppf(0.5 + confidence / 2, degrees)) * float(np.hypot(sampling, model)) * abs(estimate)
+    half = quantile(confidence, degrees) * exact.length(sampling, model) * abs(estimate)
     return Interval(estimate - half, estimate + half)
 
 
@@ -69,5 +77,5 @@ def sampling_errors(counted: dict[str, np.ndarray], fraction: float) -> dict[str
     found = {}
     for name, (above, below) in ratios(summed).items():
         error, degrees = relative_error_of_ratio(above, below)
-        found[name] = error * (1.0 - fraction) ** 0.5, degrees
+        found[name] = error * math.sqrt(1.0 - fraction), degrees
     return found

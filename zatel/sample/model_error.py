@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.zatel.sample.intervals import Interval, interval
 
 TABLE = Path(__file__).with_name("model_errors.csv")
@@ -77,9 +78,9 @@ def model_errors(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str,
     scenes and GPUs with several trials, at most 1. The effect is the root mean square over scenes and GPUs with equal
     weight; a bias is part of it.
     """
-    known, here = np.array([(row.warps, row.rounds) for row in rows]), np.array([warps, rounds])
-    away = np.abs(np.log2(known) // 2 - np.log2(here) // 2).sum(axis=1)
-    near = [row for row, far in zip(rows, away, strict=True) if far == away.min()]
+    here = [_power_of_four(value) for value in (warps, rounds)]
+    away = [sum(abs(_power_of_four(v) - at) for v, at in zip((r.warps, r.rounds), here, strict=True)) for r in rows]
+    near = [row for row, far in zip(rows, away, strict=True) if far == min(away)]
     found = {}
     for metric in dict.fromkeys(row.metric for row in near):
         several = [row for row in rows if row.metric == metric and row.trials > 1 and row.sampling_error]
@@ -91,6 +92,11 @@ def model_errors(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str,
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))
     return found
+
+
+def _power_of_four(value: float) -> int:
+    """Largest n with 4^n at most ``value``."""
+    return exact.floor_log2(value) // 2
 
 
 def bounds(estimate: float, error: float, degrees: int, known: ModelError, left: float) -> Interval:

@@ -1,8 +1,11 @@
 """Sequential sampling: samples grow until the interval of the cycles is as narrow as requested."""
 
+import math
+
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.sample.estimate import ERRORS, Estimate, Work, estimate, read_work
 from rayplay.zatel.sample.intervals import sampling_errors
@@ -41,7 +44,7 @@ def next_fraction(fraction: float, sampling: float, model: float, target: float)
     wanted = fraction * GROWTH
     while wanted <= MOST:
         left = (1.0 - wanted) / (1.0 - fraction)
-        if np.hypot(sampling * (left * fraction / wanted) ** 0.5, model * left) <= target:
+        if exact.length(sampling * math.sqrt(left * fraction / wanted), model * left) <= target:
             return wanted
         wanted *= FINENESS
     return 1.0

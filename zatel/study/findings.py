@@ -6,8 +6,9 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
+from rayplay.formats.guard import exact
 from rayplay.zatel.paper.options import DISTRIBUTIONS, DIVISIONS
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study import published, summaries
@@ -91,7 +92,7 @@ def errors_fall(rows: Rows) -> Finding:
         mine = of(rows, "fractions", gpu)
         x = summaries.percentages(mine)
         means[gpu] = [mean_error(at(mine, percentage)) for percentage in x]
-        fits[gpu] = float(np.corrcoef(x, np.log(np.maximum(means[gpu], LEAST_ERROR)))[0, 1] ** 2)
+        fits[gpu] = exact.correlation(x, [exact.log(max(value, LEAST_ERROR)) for value in means[gpu]]) ** 2
     holds = all(np.all(np.diff(values) < 0) for values in means.values()) and min(fits.values()) > 0.9
     ends = "; ".join(f"{gpu} {percent(values[0])} to {percent(values[-1])}, R2 of the exponential {fits[gpu]:.2f}"
                      for gpu, values in means.items())  # fmt: skip
@@ -121,7 +122,7 @@ def _rank(values: Sequence[float], errors: Sequence[float]) -> float:
     """Spearman's rank correlation; NaN for fewer than three scenes or values that do not vary."""
     if len(values) < 3 or np.ptp(values) == 0 or np.ptp(errors) == 0:
         return float("nan")
-    return float(spearmanr(values, errors).statistic)
+    return exact.correlation(rankdata(values), rankdata(errors))
 
 
 def bias(rows: Rows) -> Finding:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.published import SPEEDUP_LAW
@@ -104,13 +105,14 @@ def fit_speedup(percentages: Sequence[float], speedups: Sequence[float]) -> tupl
     """
     if len(set(percentages)) < 2:
         raise ValueError(f"must have two different percentages at least, not {sorted(set(percentages))}")
-    exponent, logarithm = np.polyfit(np.log(percentages), np.log(speedups), 1)
-    return float(np.exp(logarithm)), float(exponent)
+    exponent, logarithm = exact.line(*([exact.log(value) for value in values] for values in (percentages, speedups)))
+    return exact.exp(logarithm), exponent
 
 
 def law_speedup(percentage: np.ndarray, law: tuple[float, float] = SPEEDUP_LAW) -> np.ndarray:
     """Speed-up that a law, equation (4), predicts for percentages of pixels in (0, 100]."""
-    return law[0] * np.asarray(percentage, np.float64) ** law[1]
+    raised = [exact.power(value, law[1]) for value in np.ravel(percentage)]
+    return law[0] * np.reshape(raised, np.shape(percentage))
 
 
 def relative(rows: Sequence[Row], scene: str, base: str, other: str) -> dict[str, tuple[float, float]]:

@@ -37,11 +37,14 @@ def export_accelsim(trace: Trace, folder: Path, compress: bool = False) -> None:
     compress  write ``.traceg.xz``, which Accel-Sim reads as well.
 
     A lane whose program ends without an exit gets one, and so does a warp without visits: Accel-Sim refuses such
-    traces. CTAs that a selection removed leave a grid of one dimension. Raises ``FormatError`` for a trace with rays,
-    for an opcode that no instruction set of Accel-Sim has, and for a folder that holds something else.
+    traces. A launch without warps becomes one CTA of such warps. CTAs that a selection removed leave a grid of one
+    dimension. Raises ``FormatError`` for a trace with rays or without launches, for an opcode that no instruction set
+    of Accel-Sim has, and for a folder that holds something else.
     """
     if trace.rows("rays"):
         raise FormatError(f"{trace.path}: must be without rays: Accel-Sim has no RT unit that could play table rays")
+    if not trace.rows("kernels"):
+        raise FormatError(f"{trace.path}: must have a launch: a kernel list of Accel-Sim names one at least")
     if folder.exists() and not (folder / LISTING).is_file():
         raise FormatError(f"{folder}: must be absent or an earlier export, and is neither: not replaced")
     if folder.exists():
@@ -102,7 +105,7 @@ class KernelFile:
         own = warps["kernel_id"] == number
         self.ctas = np.unique(warps["cta_id"][own])
         grid = [int(self.kernel[f"grid_{axis}"]) for axis in "xyz"]
-        self.grid = grid if len(self.ctas) == grid[0] * grid[1] * grid[2] else [len(self.ctas), 1, 1]
+        self.grid = grid if len(self.ctas) == grid[0] * grid[1] * grid[2] else [max(len(self.ctas), 1), 1, 1]
         threads = int(self.kernel["block_x"]) * int(self.kernel["block_y"]) * int(self.kernel["block_z"])
         lanes = np.clip(threads - LANES * np.arange(-(-threads // LANES)), 0, LANES)
         self.launched = [(1 << int(count)) - 1 for count in lanes]
@@ -139,7 +142,9 @@ class KernelFile:
             self.file.write(out[:at].tobytes())
 
     def close(self) -> None:
-        """Complete the last CTA and close the file."""
+        """Complete the last CTA and close the file; a launch without warps gets a CTA that exits at once."""
+        if not len(self.ctas):
+            self._begin_cta(0)
         self._end_cta()
         self.file.close()
 
@@ -147,12 +152,15 @@ class KernelFile:
         """The lines before a warp's instructions; warps of the CTA that the trace lacks exit at once."""
         if cta != self.cta:
             self._end_cta()
-            self.cta, self.place = cta, 0
-            x, y, z = self._position(cta)
-            self.file.write(f"#BEGIN_TB\n\nthread block = {x},{y},{z}\n".encode())
+            self._begin_cta(cta)
         self._skip_to(place)
         self.file.write(f"\nwarp = {place}\ninsts = {instructions}\n".encode())
         self.place = place + 1
+
+    def _begin_cta(self, cta: int) -> None:
+        self.cta, self.place = cta, 0
+        x, y, z = self._position(cta)
+        self.file.write(f"#BEGIN_TB\n\nthread block = {x},{y},{z}\n".encode())
 
     def _end_cta(self) -> None:
         if self.cta >= 0:

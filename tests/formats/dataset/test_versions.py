@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -102,6 +103,37 @@ def test_another_major_version_is_refused_with_advice(tmp_path: Path) -> None:
     edit_manifest(trace, version=[TRACE.version[0] - 1, 9])
     with pytest.raises(VersionTooOld, match=r"version must be 1.x, not 0.9: write it again"):
         open_trace(trace)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"format": np.bytes_(b"rayplay result")}, "must be a file of a rayplay trace, not of 'rayplay result'"),
+        ({"format": "rayplay result"}, "must be a file of a rayplay trace, not of 'rayplay result'"),
+        ({"format": 7}, "attribute format must be a text, not '7'"),
+        ({"version": [2, 0]}, "version must be 1.x, not '2.0'"),
+        ({"version": np.arange(1000)}, "attribute version must be two whole numbers, not "),
+        ({"version": [1.0, 0.0]}, "attribute version must be two whole numbers, not "),
+        ({"format": "rayplay trace", "version": "1.7"}, None),
+        ({}, None),
+    ],
+)
+def test_the_attributes_of_hdf5_must_fit_if_they_are_there(
+    tmp_path: Path, attributes: dict[str, object], message: str | None
+) -> None:
+    import h5py
+
+    convert(open_trace(make_trace(tmp_path / "a.trace")), tmp_path / "a.trace.h5")
+    with h5py.File(tmp_path / "a.trace.h5", "r+") as file:
+        for name in list(file.attrs):
+            del file.attrs[name]
+        for name, value in attributes.items():
+            file.attrs[name] = value
+    if message is None:
+        assert values_digest(open_trace(tmp_path / "a.trace.h5")) == values_digest(open_trace(tmp_path / "a.trace"))
+        return
+    with pytest.raises(FormatError, match=message):
+        open_trace(tmp_path / "a.trace.h5")
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,10 @@ def test_rows_that_contradict_each_other_are_named(
 ) -> None:
     path = damaged(trace, tmp_path / "damaged.trace", table, column, 0, value)
     with pytest.raises(UserError, match=message):
+        filter_to_many(open_trace(path), [some_pixels(1, 0.5)], [tmp_path / "part.trace"])
+    with pytest.raises(FormatError, match=f"table {table}, row"):
         filter_trace(path, some_pixels(1, 0.5), tmp_path / "part.trace")
+    assert not (tmp_path / "part.trace").exists()
     assert not (tmp_path / "part.trace").exists()
 
 

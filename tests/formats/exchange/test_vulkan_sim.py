@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
-from rayplay.formats.exchange.vulkan_sim import import_vulkan_sim
+from rayplay.formats.exchange.vulkan_sim import import_vulkan_sim, read_calls
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.laws.check import validate
 from rayplay.formats.schema.trace import NODE_HIT_BIT
@@ -45,6 +45,7 @@ def test_every_lane_keeps_its_records_in_order(tmp_path: Path, name: str) -> Non
     assert addresses == [[0xC0], [0xC0, 0x100, 0x200, 0x200], [0xC0], [0x100]]
     assert [bool(node & NODE_HIT_BIT) for node in lists[1]] == [False, False, False, True]
     assert rays["origin_z"].tolist() == [0, 3, 4, 5]
+    assert [call.stores for call in read_calls(tmp_path / name)][1] == {31: [(0x300, 32, 0)]}
     assert trace.read("visits")["active_mask"].tolist() == [1 << 31, 0xFFFF_FFFF, 9, 8, 0xFFFF_FFFF]
 
 

@@ -94,6 +94,15 @@ def unpacked(sample: Path, folder: Path) -> Callable[[], object]:
     return read
 
 
+def program(sample: Path, folder: Path) -> Callable[[], object]:
+    return lambda: open_trace(sample).read("instructions")
+
+
+def pixel_list(sample: Path, folder: Path) -> Callable[[], object]:
+    (folder / "a.pixels").write_text("1 2\n3 4\n")
+    return lambda: read_pixels(folder / "a.pixels", (40, 6))
+
+
 def hdf5(sample: Path, folder: Path) -> Callable[[], object]:
     convert(open_trace(sample), folder / "a.trace.h5")
     return lambda: open_trace(folder / "a.trace.h5").read("instructions")
@@ -110,14 +119,16 @@ CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_FOOTER_BYTES": [one_table],
     "RAYPLAY_MAX_GROUP_BYTES": [one_table],
     "RAYPLAY_MAX_TABLE_BYTES": [whole_table],
-    "RAYPLAY_MAX_LIST_BYTES": [manifest],
-    "RAYPLAY_MAX_STRING_BYTES": [hdf5],
+    "RAYPLAY_MAX_LIST_BYTES": [pixel_list],
+    "RAYPLAY_MAX_MANIFEST_BYTES": [manifest],
+    "RAYPLAY_MAX_WARPS": [manifest, launch_file],
+    "RAYPLAY_MAX_IMAGE_PIXELS": [manifest],
+    "RAYPLAY_MAX_STRING_BYTES": [hdf5, program],
     "RAYPLAY_MAX_TEXT_BYTES": [toml],
     "RAYPLAY_MAX_KEY_PARTS": [key_parts],
     "RAYPLAY_MAX_COPIED_BYTES": [copies],
     "RAYPLAY_MAX_BUFFER_BYTES": [launch_file],
     "RAYPLAY_MAX_LAUNCHES": [launch_file],
-    "RAYPLAY_MAX_WARPS": [launch_file],
     "RAYPLAY_MAX_UNPACKED_BYTES": [unpacked],
     "RAYPLAY_MAX_RATIO": [ratio],
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from rayplay.formats.edit.select import select
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.laws.check import validate
 from rayplay.formats.laws.verify import damages
+from rayplay.formats.look.show import open_any
 from rayplay.formats.place.location import is_local, location
 from rayplay.formats.schema.manifest import MANIFEST
 from rayplay.formats.testing.generate import make_tables, make_trace
@@ -31,6 +33,7 @@ def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     MemoryFileSystem.store.clear()
     MemoryFileSystem.pseudo_dirs[:] = [""]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    UPath("memory://bucket").mkdir()
     yield "memory://bucket"
     assert not list((tmp_path / "rayplay").glob("*"))
     MemoryFileSystem.store.clear()
@@ -120,7 +123,7 @@ def test_hdf5_files_are_local(store: str, tmp_path: Path) -> None:
 def test_a_reader_never_sees_half_a_trace(store: str, monkeypatch: pytest.MonkeyPatch, earlier: bool) -> None:
     url = f"{store}/a.trace"
     make_trace_at(url, 2)
-    files = sorted(contents(url))
+    files, before = sorted(contents(url)), contents(url)
     put_file = MemoryFileSystem.put_file
     if not earlier:
         UPath(url).fs.rm(UPath(url).path, recursive=True)
@@ -137,11 +140,64 @@ def test_a_reader_never_sees_half_a_trace(store: str, monkeypatch: pytest.Monkey
             patch.setattr(MemoryFileSystem, "put_file", failing)
             with pytest.raises(FormatError, match=f"^{url}: the store refuses: PermissionError: no more money"):
                 make_trace_at(url, 1)
-        with pytest.raises(FormatError, match=f"^{url}: must be a rayplay trace, but"):
-            open_trace(url)
+        if earlier:
+            assert contents(url) == before
+        else:
+            with pytest.raises(FormatError, match=f"^{url}: must be a rayplay trace, but"):
+                open_trace(url)
     make_trace_at(url, 2)
-    assert sorted(contents(url)) == files
+    assert len(contents(url)) == len(files)
     assert validate(open_trace(url)) == []
+
+
+def test_replacing_a_result_keeps_it_until_the_manifest_is_there(store: str) -> None:
+    """``summary.json`` has one name: it is put back when the manifest cannot follow."""
+    url, put_file = f"{store}/a.result", MemoryFileSystem.put_file
+    metric = {"value": 7, "unit": "cycles", "kind": "sum", "definition": "of a test"}
+
+    def write(value: int) -> None:
+        with ResultWriter(url) as writer:
+            writer.summary({"cycles": metric | {"value": value}})
+
+    def failing(self: MemoryFileSystem, lpath: str, rpath: str, **options: Any) -> None:
+        if rpath.endswith(MANIFEST):
+            raise PermissionError("no more money")
+        put_file(self, lpath, rpath, **options)
+
+    write(7)
+    before = contents(url)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryFileSystem, "put_file", failing)
+        with pytest.raises(FormatError, match="no more money"):
+            write(8)
+    assert contents(url) == before
+    write(8)
+    assert open_result(url).value("cycles") == 8
+
+
+def test_a_bucket_is_never_made(store: str) -> None:
+    with pytest.raises(FormatError, match=r"^memory://other/a.trace: other must exist, but does not$"):
+        make_trace_at("memory://other/a.trace", 1)
+    assert not UPath("memory://other").exists()
+
+
+def test_a_cut_connection_is_one_error(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a library raises in the middle of a manifest: an error of its own, or none that Python knows."""
+    make_trace_at(f"{store}/a.trace", 1)
+
+    class CutError(Exception):
+        pass
+
+    def failing(*_: object, **__: object) -> None:
+        raise CutError("connection reset")
+
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", failing)
+    monkeypatch.setattr(MemoryFileSystem, "_open", failing)
+    for read in (open_trace, open_any):
+        with pytest.raises(
+            FormatError, match=r"^memory://bucket/a.trace: the store refuses: CutError: connection reset"
+        ):
+            read(f"{store}/a.trace")
 
 
 def test_files_of_an_earlier_trace_go(store: str) -> None:

@@ -1,6 +1,7 @@
 """Several kernels: which are replayed, what each adds, and that nothing is lost between them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import open_result
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.select import select
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.check import validate
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import load
 from rayplay.replay.launch.selection import Selection
@@ -147,3 +151,36 @@ def test_a_streams_successors_do_not_hold_up_another_stream(tmp_path: Path) -> N
     replay = Replay(Machine(open_trace(path), load("mobile", [*GPU, "sm.concurrent_kernels=8"]), None), 1)
     replay.run(lambda standing: None)
     assert replay.kernels.spans[2][0] == replay.kernels.spans[0][0] < replay.kernels.spans[1][0]
+
+
+@pytest.mark.parametrize("model", ["characterised", "pipeline", "gatsim"])
+@pytest.mark.parametrize("empty", [{0}, {2}, {4}, {0, 1, 2}, {1, 2, 3, 4}])
+def test_a_kernel_without_warps_costs_its_launch_alone(tmp_path: Path, model: str, empty: set[int]) -> None:
+    """Its result equals the one of the same kernel whose warps visit nothing."""
+    kernels = [replace(k, visits=(0,) * len(k.visits)) if n in empty else k for n, k in enumerate(KERNELS)]
+    trace = open_trace(write_kernels(tmp_path / "idle.trace", kernels))
+    owner = trace.read("warps", ["kernel_id"])["kernel_id"]
+    stay = ",".join(str(warp) for warp in np.flatnonzero(~np.isin(owner, list(empty))))
+    select(trace, tmp_path / "gone.trace", warps=stay)
+    assert validate(open_trace(tmp_path / "gone.trace")) == []
+    idle, gone = (
+        simulate(tmp_path / f"{name}.trace", load("mobile", GPU), model=model, threads=1) for name in ("idle", "gone")
+    )
+    assert gone.summary == idle.summary
+    assert gone.kernels["start_cycle"].tolist() == idle.kernels["start_cycle"].tolist()
+    assert gone.kernels["end_cycle"].tolist() == idle.kernels["end_cycle"].tolist()
+
+
+@pytest.mark.parametrize("model", ["characterised", "pipeline", "gatsim"])
+def test_a_trace_without_warps_or_without_kernels_replays(tmp_path: Path, model: str) -> None:
+    write_kernels(tmp_path / "whole.trace", KERNELS)
+    trace = open_trace(tmp_path / "whole.trace")
+    with TraceWriter(tmp_path / "bare.trace") as writer:
+        for name in ("kernels", "instructions", "blocks", "characterisation"):
+            writer.put(name, trace.read(name))
+    with TraceWriter(tmp_path / "nothing.trace") as writer:
+        writer.declare("characterisation")
+    for name, kernels in (("bare", len(KERNELS)), ("nothing", 0)):
+        assert validate(open_trace(tmp_path / f"{name}.trace")) == []
+        result = simulate(tmp_path / f"{name}.trace", load("mobile", GPU), model=model)
+        assert result.summary["gpu_cycles"]["value"] == kernels * 10

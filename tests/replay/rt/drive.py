@@ -30,7 +30,7 @@ MARGIN = 2000
 READ_HITS, FAILS, WRITE_FAILS = cache_state.HIT, cache_state.FAIL, 5 + cache_state.FAIL
 CYCLE, CORE, SECTOR, IS_WRITE, STATUS = range(5)
 RESPONSE_SECTOR, RESPONSE_IS_WRITE, RESPONSE_WARP = 1, 2, 3
-WAITING, EQUAL, DIFFERENT, SURPLUS = range(4)
+WAITING, EQUAL, DIFFERENT, SURPLUS, WRITTEN = range(5)
 
 
 class Scratch(NamedTuple):
@@ -39,7 +39,8 @@ class Scratch(NamedTuple):
     operation_of: np.ndarray  # int64[256]: operation of a warp of the SM
     row_of: np.ndarray  # int64[256]: its slot
     waiting: np.ndarray  # int64[4096, 2]: sector, waiter (or number of a request past the caches)
-    count: np.ndarray  # int64[4]: waiting, accesses equal, accesses that differ, accesses the dump does not have
+    count: np.ndarray  # int64[5]: waiting; accesses equal, different, and beyond the dump's; rows of writes
+    writes: np.ndarray  # int64[writes, 2]: sector that was written, and the dump's
 
 
 @entry_point
@@ -166,6 +167,9 @@ def compare(state: RtUnit, cache: L1, ports: Port, expected: np.ndarray, scratch
         same = failed == 1 or (state.cache != 0 and sent == 0)
     elif expected[0, IS_WRITE]:
         same = sent == 1 and not missed
+        if same and count[WRITTEN] < scratch.writes.shape[0]:
+            scratch.writes[count[WRITTEN], 0], scratch.writes[count[WRITTEN], 1] = sector, expected[0, SECTOR]
+            count[WRITTEN] += 1
     elif status == HIT:
         same = stats[READ_HITS] == 1
     else:
@@ -175,14 +179,17 @@ def compare(state: RtUnit, cache: L1, ports: Port, expected: np.ndarray, scratch
 
 def drive(
     records: Records, warps: np.ndarray, access: np.ndarray, response: np.ndarray, found: np.ndarray,
-    settings: list[str],
+    settings: list[str], writes: np.ndarray | None = None,
 ) -> tuple[np.ndarray, RtUnit]:  # fmt: skip
-    """Run one SM with ``--set`` settings: int64[3] accesses equal, different, and beyond the dump's; the unit."""
+    """Run one SM with ``--set`` settings: int64[3] accesses equal, different, and beyond the dump's; the unit.
+
+    writes  int64[n, 2], filled with the sectors of the first n writes that the memory took, and the dump's.
+    """
     gpu = gpu_description.load("rtx2060", [*settings, "l1.bytes=1024", "l1.ways=8"])
     units = rt_unit_state.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), port.make_state(gpu.interconnect, 1, 1)
     scratch = Scratch(
         np.zeros(WARPS_PER_SM, np.int64), np.zeros(WARPS_PER_SM, np.int64), np.zeros((4096, 2), np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64), np.zeros((0, 2), np.int64) if writes is None else writes,
     )  # fmt: skip
     run_unit(*units, records, warps, access, response, scratch, found)
-    return scratch.count[EQUAL:], units[0]
+    return scratch.count[EQUAL:WRITTEN], units[0]

@@ -19,6 +19,7 @@ from rayplay.tracer.scenes.description import (
     Sky,
     Spheres,
     Texture,
+    moved_into_world,
     sort_opaque_first,
 )
 from rayplay.tracer.scenes.sound import validate
@@ -192,3 +193,42 @@ def test_seed_changes_noise_and_nothing_else(tmp_path: Path) -> None:
     other = picture(tmp_path, load("cornell"), size=(16, 16), samples=4, seed=7)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_mirror_reflects_about_the_normals_of_its_vertices(moved: bool, tmp_path: Path) -> None:
+    sky = Sky(bottom=(0.0, 0.0, 0.0), top=(1.0, 1.0, 1.0))
+    flat = quad(Material("mirror", "metallic", albedo=(1.0, 1.0, 1.0)), 3.0, [], sky=sky)
+    stretched = Instance(0, np.diag([1.0, 2.0, 1.0, 1.0]).astype(np.float32)[:3])
+    seen = {}
+    for tilt in (0.0, 0.3):  # of the normal in the world: the object's is stretched by the inverse
+        normals = np.tile(np.array([0.0, 2.0 * np.sin(tilt), np.cos(tilt)], np.float32), (4, 1))
+        mesh = replace(flat.meshes[0], normals=normals)
+        scene = replace(flat, meshes=[mesh], instances=[stretched])
+        seen[tilt] = picture(tmp_path, moved_into_world(scene) if moved else scene)
+    unsmooth = picture(tmp_path, replace(flat, instances=[stretched]))
+    np.testing.assert_allclose(seen[0.0], unsmooth, atol=1e-5)
+    assert seen[0.3][8, 12, 0] - seen[0.0][8, 12, 0] == pytest.approx(0.5 * np.sin(0.6), abs=0.02)
+
+
+def test_a_normal_of_length_zero_is_the_triangles(tmp_path: Path) -> None:
+    scene = quad(Material("matt", albedo=(0.5, 0.5, 0.5)), 3.0, [])
+    mesh = replace(scene.meshes[0], normals=np.zeros((4, 3), np.float32))
+    assert np.array_equal(picture(tmp_path, replace(scene, meshes=[mesh])), picture(tmp_path, scene))
+
+
+@pytest.mark.parametrize("traversal", ["nearest", "vulkan-sim"])
+@pytest.mark.parametrize("turned", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+def test_a_two_sided_surface_is_hit_on_the_side_that_faces_the_ray(
+    turned: list[int], traversal: str, tmp_path: Path
+) -> None:
+    """A path ends at a back face, so that a white square with triangles for both sides would be black in places."""
+    scene = quad(Material("matt", albedo=(1.0, 1.0, 1.0)), 30.0, [], sky=WHITE_SKY)
+    mesh = scene.meshes[0]
+    back = mesh.triangles[:, [1, 0, 2]][:, turned]
+    both = np.concatenate([back, mesh.triangles]) if turned[0] else np.concatenate([mesh.triangles, back])
+    mesh = replace(mesh, triangles=both, material=np.zeros(4, np.uint16))
+    turn = np.array([[0.8, 0.0, 0.6, 0.3], [0.0, 1.0, 0.0, 0.1], [-0.6, 0.0, 0.8, 0.0]], np.float32)
+    scene = replace(scene, meshes=[mesh], instances=[Instance(0, turn)])
+    seen = picture(tmp_path, scene, traversal=traversal, bounces=8)
+    assert np.abs(seen - 1.0).max() < 1e-5

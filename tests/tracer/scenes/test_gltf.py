@@ -185,7 +185,7 @@ def rows(made: Document) -> None:
         (falling, "accessor 0: sparse indices must rise and be below 4"),
         (far_sparse, "accessor 0: sparse.count must be at most 4, found"),
         (roots, "scene 0 must name each root once, and no node below another"),
-        (scale, "node 0: scale must be 3 finite numbers"),
+        (scale, "numbers must be finite, not NaN: line 1 column"),
         (rows, "node 0: scale must be 3 finite numbers"),
         (matrix, "instance 0: its matrix must be invertible"),
     ],
@@ -215,3 +215,20 @@ def test_a_chain_of_a_hundred_thousand_nodes_is_walked(tmp_path: Path) -> None:
     made["scenes"] = [{"nodes": [0]}]
     (tmp_path / "quad.glb").write_bytes(glb(made, binary()))
     assert len(load(tmp_path / "quad.glb").instances) == 1
+
+
+def test_normals_are_read_and_counted(tmp_path: Path) -> None:
+    made = document()
+    attributes = made["meshes"][0]["primitives"][0]["attributes"]
+    (tmp_path / "flat.glb").write_bytes(glb(made, binary()))
+    assert load(tmp_path / "flat.glb").meshes[0].normals is None
+    attributes["NORMAL"] = attributes["POSITION"]
+    (tmp_path / "smooth.glb").write_bytes(glb(made, binary()))
+    mesh = load(tmp_path / "smooth.glb").meshes[0]
+    np.testing.assert_array_equal(mesh.normals, mesh.vertices)
+    accessor = made["accessors"][attributes["POSITION"]]
+    made["accessors"].append(accessor | {"count": accessor["count"] - 1})
+    attributes["NORMAL"] = len(made["accessors"]) - 1
+    (tmp_path / "short.glb").write_bytes(glb(made, binary()))
+    with pytest.raises(UserError, match=r"NORMAL must have .* elements, found"):
+        load(tmp_path / "short.glb")

@@ -107,3 +107,21 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, text: s
     with pytest.raises(UserError, match=message) as caught:
         load(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def test_normals_are_the_files(tmp_path: Path) -> None:
+    (tmp_path / "flat.obj").write_text(OBJ)
+    (tmp_path / "smooth.obj").write_text(
+        "v 0 0 0\nv 2 0 0\nv 2 1 0\nvn 0 0 1\nvn 0 0.6 0.8\nvn 0 0 2\nf 1//1 2//2 3//3\n"
+    )
+    (tmp_path / "flat.ply").write_text(PLY)
+    (tmp_path / "smooth.ply").write_text(
+        PLY.replace("property float z\n", "property float z\nproperty float nx\nproperty float ny\nproperty float nz\n")
+        .replace("0 0 0\n", "0 0 0 0 0 1\n").replace("1 0 0\n", "1 0 0 0 1 0\n").replace("0 1 0\n3", "0 1 0 1 0 0\n3")
+    )  # fmt: skip
+    assert all(load(tmp_path / f"flat.{kind}").meshes[0].normals is None for kind in ("obj", "ply"))
+    smooth = load(tmp_path / "smooth.obj").meshes[0]
+    assert smooth.normals is not None
+    corner = smooth.triangles[0]
+    np.testing.assert_allclose(smooth.normals[corner][:2], [[0, 0, 1], [0, 0.6, 0.8]], atol=1e-6)
+    np.testing.assert_allclose(load(tmp_path / "smooth.ply").meshes[0].normals, [[0, 0, 1], [0, 1, 0], [1, 0, 0]])
