@@ -57,7 +57,7 @@ def parse_json(text: str, file: object) -> Any:
 
 
 class _NotFiniteError(Exception):
-    """A number that is none, as the file writes it."""
+    """NaN or infinity, as the file writes it."""
 
     def __init__(self, number: str) -> None:
         super().__init__(number)
