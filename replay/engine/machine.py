@@ -108,16 +108,16 @@ class Machine(Inputs):
         self.lsu = lsu_state.make_state(gpu.lsu, gpu.l1, gpu.texture, sms, latches, packets, streams)
         self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
         self.rt = rt_state.make_state(gpu.rt, sms, streams)
-        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams)
+        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster)
         memory, l2_khz = gpu.memory, gpu.memory.l2_clock_khz
         self.memory = step.Memory(
             crossbar.make_state(
-                sms, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz,
+                sms // gpu.sm.cluster, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz,
                 gpu.interconnect.arbiter == "round_robin",
             ),
             l2_state.make_state(
                 gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz,
-                memory.interconnect_clock_khz, l2_khz, streams,
+                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep,
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,

@@ -1,4 +1,4 @@
-"""One quantum of the whole GPU: the page to read first.
+"""One quantum of the whole GPU: the page to read first. (GPUs that need ``lockstep`` go through it cycle by cycle.)
 
 Every SM runs alone to the end of the quantum, or until it wants a CTA (``rounds.py``). What it sends then goes through
 the crossbar to the memory partitions, and their responses are dated for the quanta to come. A request waits longer than
@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import types
 
-from rayplay.replay.engine import rounds
+from rayplay.replay.engine import lockstep, rounds
 from rayplay.replay.input import work as op
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit import aliasing as fields
@@ -28,7 +28,7 @@ from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2.state import L2
-from rayplay.replay.memory.port import Port, next_response, rewind_requests
+from rayplay.replay.memory.port import Port, may_send, next_response, rewind_requests
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import RtUnit
@@ -117,21 +117,31 @@ def run_quantum(engine: Engine, stop: int, quantum: int, loaded_warps: int, team
     """The SMs run, round after round; the crossbar takes what they have sent; the memory partitions answer."""
     ctas, clock, memory = engine.ctas, engine.clock, engine.memory
     rounds.begin(ctas, clock, stop, quantum)
+    if engine.ports.lockstep:
+        lockstep.begin_cycle(
+            engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.records, memory.crossbar,
+            memory.l2, memory.dram, clock[rounds.NOW],
+        )  # fmt: skip
     one_kernel, verdict = ctas.kernel.shape[0] == 1, rounds.GO_ON
     while verdict == rounds.GO_ON:
-        parallel.open_phase(team, SMS, 0, ctas.unit.shape[0], one_kernel)  # else rounds are short: a cycle each
+        # where they are longer than a cycle, other threads are awaited without a pause
+        parallel.open_phase(team, SMS, 0, ctas.unit.shape[0] // ctas.cluster, one_kernel)
         advance_sms(engine, team, 0)
         if not parallel.close_phase(team):
             return RUNNING
         verdict = rounds.settle(ctas, clock, loaded_warps)
     if verdict == rounds.WAITS_FOR_WARPS:
         return NEEDS_WARPS
+    if engine.ports.lockstep:
+        return close_quantum(engine, stop)
     routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, clock[rounds.UNTIL])
     parallel.open_phase(team, PARTITIONS, routed, memory.l2.controllers)
     advance_partitions(engine, team, 0)
     if not parallel.close_phase(team):
         return RUNNING
-    return close_quantum(engine, stop, routed)
+    decided = partition.horizon(memory.crossbar, memory.l2, routed)
+    crossbar.route_responses(memory.crossbar, engine.ports, memory.l2, decided)
+    return close_quantum(engine, stop)
 
 
 @compiled
@@ -154,16 +164,18 @@ def follow(engine: Engine, team: np.ndarray, rank: int) -> int:
 def advance_sms(engine: Engine, team: np.ndarray, rank: int) -> None:
     """Run SMs to the round's end."""
     ctas, clock = engine.ctas, engine.clock
-    sm = parallel.take(team, rank)
-    while sm >= 0:
-        if rounds.may_run(ctas, clock, sm):
-            following = advance_sm(
-                engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
-                engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED],
-                clock[rounds.BOUND], clock[rounds.NOW],
-            )  # fmt: skip
-            rounds.note_run(ctas, clock, sm, following)
-        sm = parallel.take(team, rank)
+    node = parallel.take(team, rank)
+    while node >= 0:
+        for step in range(ctas.cluster):
+            sm = lockstep.next_in_cluster(ctas, node, step)
+            if rounds.may_run(ctas, clock, sm):
+                following = advance_sm(
+                    engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
+                    engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED],
+                    clock[rounds.BOUND], clock[rounds.NOW],
+                )  # fmt: skip
+                rounds.note_run(ctas, clock, sm, following)
+        node = parallel.take(team, rank)
 
 
 @compiled
@@ -177,16 +189,14 @@ def advance_partitions(engine: Engine, team: np.ndarray, rank: int) -> None:
 
 
 @compiled
-def close_quantum(engine: Engine, stop: int, routed: int) -> int:
-    """Hand the responses to the SMs and find the next cycle at which anything happens."""
-    ctas, ports, memory, clock = engine.ctas, engine.ports, engine.memory, engine.clock
+def close_quantum(engine: Engine, stop: int) -> int:
+    """Find the next cycle at which anything happens."""
+    ctas, ports, clock = engine.ctas, engine.ports, engine.clock
     until = clock[rounds.UNTIL]
-    decided = partition.horizon(memory.crossbar, memory.l2, routed)
-    crossbar.route_responses(memory.crossbar, ports, memory.l2, decided)
     clock[rounds.NOW] = until
     if dispatch.any_over(ctas, until):
         return KERNEL_OVER
-    if crossbar.packets_in_flight(ports):
+    if crossbar.packets_in_flight(ports) and not (ports.lockstep and dispatch.is_empty(ctas)):
         return RUNNING
     soonest = rounds.next_event(ctas)
     if soonest == FAR:
@@ -204,11 +214,13 @@ def advance_sm(
 
     begun  first cycle of the quantum, in which the SM's state is prefetched.
     """
-    if dispatch.is_idle(ctas, sm):
+    if dispatch.is_cluster_idle(ctas, sm):
         l1.forget_idle(caches, sm)
-    elif since == begun:
+    elif since == begun and not ports.lockstep:
         rewind_requests(ports, sm)
         host_prefetch_sm(core, lsus, caches, ports, sm)
+    if ports.lockstep and dispatch.is_idle(ctas, sm):
+        return FAR  # as in Accel-Sim: responses to reductions of warps that are gone may hold up the cluster
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, dispatch.ASK]:
         # responses come out of the crossbar
@@ -221,7 +233,7 @@ def advance_sm(
             run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
         if rays.gate[sm, rt_state.NEXT_CYCLE] <= now:
             # one request, one completed warp
-            run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
+            run_rt_unit(core, ctas, lsus, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
         retry = model.after_memory(core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
@@ -242,8 +254,8 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
 
 @inlined
 def run_rt_unit(
-    core: Core, ctas: Dispatch, caches: l1.L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
-    sm: int, now: int,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: l1.L1, rays: RtUnit, ports: Port, records: Records,
+    lane_cycles: np.ndarray, sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the SM's RT units; each warp they complete goes on."""
     for number in range(rays.cores):
@@ -252,3 +264,6 @@ def run_rt_unit(
             here = sm * core.warps + index
             account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
             model.release(core, ctas, sm, now, index, op.HELD_SLOT)
+    if ports.lockstep and (l1.has_queued(caches, sm) or not may_send(ports, sm, now)):
+        lsus.unit[sm, lsu_state.NEXT_CYCLE] = min(lsus.unit[sm, lsu_state.NEXT_CYCLE], now + 1)
+        rays.gate[sm, rt_state.NEXT_CYCLE] = min(rays.gate[sm, rt_state.NEXT_CYCLE], now + 1)

@@ -78,14 +78,20 @@ def serve_earliest(state: dispatch.Dispatch, loaded_warps: int) -> int:
             cycle = min(cycle, unit[sm, dispatch.ASK])
     if cycle == FAR:
         return SETTLED
-    first = state.turn[dispatch.LAST_SM] + 1
+    last, core, served = state.turn[dispatch.LAST_SM], 0, False
     for turn in range(sms):
-        sm = (first + turn) % sms
+        if begins_cluster(state, turn):
+            core, served = next_core(state, last, turn), False
+        sm = sm_in_turn(state, last, turn, core)
         if unit[sm, dispatch.ASK] != cycle or kernel[0, dispatch.NEXT] == kernel[0, dispatch.END]:
+            continue
+        if served:
+            unit[sm, dispatch.ASK] = cycle + 1  # one CTA a cycle and cluster
             continue
         if state.warps[kernel[0, dispatch.NEXT], 1] > loaded_warps:
             return WAITS_FOR_WARPS
         dispatch.grant(state, sm, 0, cycle)
+        served = state.cluster > 1
         more = kernel[0, dispatch.NEXT] < kernel[0, dispatch.END] and dispatch.has_room(state, sm, 0)
         unit[sm, dispatch.ASK] = cycle + 1 if more else FAR
     return GO_ON
@@ -146,20 +152,49 @@ def settle_together(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: i
 def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
     """Offer the chosen kernel's next CTA to one SM after the other; returns CTAs granted, -1 when warps are missing."""
     sms, granted = state.unit.shape[0], 0
-    first = state.turn[dispatch.LAST_SM] + 1
+    last, core, served = state.turn[dispatch.LAST_SM], 0, False
     for turn in range(sms):
-        sm = (first + turn) % sms
+        if begins_cluster(state, turn):
+            core, served = next_core(state, last, turn), False
+        sm = sm_in_turn(state, last, turn, core)
         row = choose_kernel(state, cycle)
         if row < 0:
             break
+        if served:
+            continue
         if state.unit[sm, dispatch.START] == cycle + 1:
             granted += 1  # before the warps of another SM's CTA were missing
+            served = state.cluster > 1
         elif dispatch.has_room(state, sm, row):
             if state.warps[state.kernel[row, dispatch.NEXT], 1] > loaded_warps:
                 return -1
             dispatch.grant(state, sm, row, cycle)
             granted += 1
+            served = state.cluster > 1
     return granted
+
+
+@inlined
+def sm_in_turn(state: dispatch.Dispatch, last: int, turn: int, core: int) -> int:
+    """SM that is served after ``turn`` others: clusters in turn after the ``last`` SM's; in each from ``core`` on."""
+    each, sms = state.cluster, state.unit.shape[0]
+    if each == 1:
+        number = last + 1 + turn
+        return number if number < sms else number - sms
+    home = (last - last % each + each + turn - turn % each) % sms
+    return home + (core + turn % each) % each
+
+
+@inlined
+def begins_cluster(state: dispatch.Dispatch, turn: int) -> bool:
+    """Whether another cluster of several SMs has its turn."""
+    return state.cluster > 1 and turn % state.cluster == 0
+
+
+@inlined
+def next_core(state: dispatch.Dispatch, last: int, turn: int) -> int:
+    """Which SM of the cluster whose turn begins is served first: the one after the last."""
+    return state.unit[sm_in_turn(state, last, turn, 0), dispatch.LAST_CORE] + 1
 
 
 @inlined

@@ -81,12 +81,6 @@ class Gpu:
         except LawError as error:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
-        need = self.longest_quantum + 2
-        law(
-            self.interconnect.in_packets > need,
-            f"interconnect.in_packets ({self.interconnect.in_packets}) must be more than {need}: places count as free"
-            " only after the longest quantum",
-        )
 
     @property
     def addresses(self) -> Addresses:
@@ -130,8 +124,15 @@ class Gpu:
 
     @property
     def longest_quantum(self) -> int:
-        """Longest quantum that is exact: l2.latency_cycles."""
-        return self.l2.latency_cycles
+        """Longest quantum that is exact: l2.latency_cycles, in lockstep 1."""
+        return 1 if self.lockstep else self.l2.latency_cycles
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, or buffers that a quantum may fill."""
+        net = self.interconnect
+        smallest = min(net.in_packets, net.out_packets)
+        return self.sm.cluster > 1 or net.perfect_memory or smallest <= self.l2.latency_cycles + 2
 
     @property
     def issue_per_cycle(self) -> int:

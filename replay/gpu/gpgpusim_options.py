@@ -187,6 +187,9 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
     "icnt_in_buffer_limit": whole("interconnect.in_packets"),
     "icnt_out_buffer_limit": whole("interconnect.out_packets"),
+    "gpgpu_n_cluster_ejection_buffer_size": whole("interconnect.eject_packets"),
+    "gpgpu_n_ldst_response_buffer_size": whole("interconnect.response_packets"),
+    "gpgpu_perfect_mem": chosen("interconnect.perfect_memory", dict(SWITCH)),
     "icnt_arbiter_algo": chosen("interconnect.arbiter", {"0": "round_robin", "1": "islip"}),
     "dram_latency": whole("dram.latency_cycles"),
     "gpgpu_frfcfs_dram_sched_queue_size": whole("dram.queue_entries"),
@@ -216,7 +219,8 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
 
 
 def _sms(given: dict[str, str]) -> Values:
-    return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]}
+    cluster = numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]
+    return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * cluster, "sm.cluster": cluster}
 
 
 def _warps(given: dict[str, str]) -> Values:
@@ -336,7 +340,7 @@ FIXED: dict[str, tuple[str, ...]] = {
     "network_mode": ("2",), "icnt_subnets": ("2",), "gpgpu_dram_scheduler": ("1",),
     "gpgpu_perfect_inst_const_cache": ("1",), "gpgpu_enable_specialized_operand_collector": ("0",),
     "gpgpu_shmem_warp_parts": ("1",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
-    "gpgpu_perfect_mem": ("0",), "gpgpu_simt_core_sim_order": ("1",),
+    "gpgpu_simt_core_sim_order": ("1",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
     "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),

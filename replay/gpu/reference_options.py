@@ -138,8 +138,6 @@ gpgpu_trywait_retry_cycles specialized_unit_5 specialized_unit_6 specialized_uni
 inter_config_file icnt_flit_size chiplet_partition_stride inter_chiplet_queue_size inter_chiplet_queue_latency
 gpgpu_chiplet_interleave chiplet_mem_stride gpgpu_simple_dram_clock_multiplier gpgpu_lrc_max_entries
 gpgpu_lrc_max_merged""",
-    "of a queue that an SM empties faster than it fills (DEVIATIONS.md, R2)": """
-gpgpu_n_cluster_ejection_buffer_size gpgpu_n_ldst_response_buffer_size""",
     "barriers of a trace have no number": "gpgpu_num_cta_barriers",
     "ends a run that is stuck, as a replay always does": "gpgpu_deadlock_detect",
 }  # fmt: skip

@@ -52,6 +52,12 @@ def deliver(state: lsu.Lsu, sm: int, now: int, tag: int) -> None:
 
 
 @inlined
+def responses(state: lsu.Lsu, sm: int) -> int:
+    """Responses that wait for the unit."""
+    return state.unit[sm, lsu.INBOX_TAIL] - state.unit[sm, lsu.INBOX_HEAD]
+
+
+@inlined
 def next_response(state: lsu.Lsu, sm: int, now: int) -> int:
     """Take the oldest response: its tag, or -1 without one, or when it has to wait for the one before it."""
     unit = state.unit
@@ -180,8 +186,10 @@ def wake(state: lsu.Lsu, sm: int, now: int) -> None:
 
 @inlined
 def next_cycle(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int) -> int:
-    """The next cycle in which the unit can do something by itself."""
+    """The next cycle in which the unit can do something by itself; in lockstep the port may have room in any."""
     unit = state.unit
+    if port.lockstep and (unit[sm, lsu.STALLED] or unit[sm, lsu.BLOCKED] or cache.has_queued(l1, sm)):
+        return now + 1
     if has_data(state, l1, sm) or (unit[sm, lsu.TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm)):
         return now + 1
     soonest = state.inbox[sm * state.inbox_pitch + wrap(unit[sm, lsu.INBOX_HEAD], state.inbox_size), 0]

@@ -13,16 +13,18 @@ import numpy as np
 
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
-from rayplay.replay.jit.rows import host_prefetch
+from rayplay.replay.jit.rows import host_prefetch, wrap
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
+from rayplay.replay.memory.cache.mshr import stream_of
 from rayplay.replay.memory.hashes import parities, parity_masks
-from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
+from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
 
 FILL_TAG = 0  # low two bits of a request's tag: what its response is
+TAG_BITS = 40  # of a write in the miss queue, its stream above
 STREAMING_MERGES = 64
 
 
@@ -165,7 +167,9 @@ def bank_of(state: L1, sector: int) -> int:
 
 @inlined
 def queued(state: L1, port: Port, sm: int, now: int) -> int:
-    """Requests in the miss queue; no room where the crossbar takes none."""
+    """Requests in the miss queue; no room where the crossbar takes none (in lockstep they wait in the queue)."""
+    if port.lockstep:
+        return state.cache.unit[sm, cache_state.QUEUE_TAIL] - state.cache.unit[sm, cache_state.QUEUE_HEAD]
     if not may_send(port, sm, now):
         return FAR
     return max(state.leaves_at[sm] - now - 1, 0)
@@ -174,6 +178,8 @@ def queued(state: L1, port: Port, sm: int, now: int) -> int:
 @compiled
 def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
     """Date the requests that an access queued: they leave from the next cycle on, one per cycle."""
+    if port.lockstep:
+        return
     unit, queue = state.cache.unit, state.cache.queue
     first = sm * state.cache.ring
     count_for(port, sm, state.cache.shares.stream[sm])
@@ -185,6 +191,28 @@ def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
         else:
             send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
     unit[sm, cache_state.QUEUE_TAIL] = 0
+
+
+@inlined
+def has_queued(state: L1, sm: int) -> bool:
+    """In lockstep: whether requests wait in the miss queue."""
+    return state.cache.unit[sm, cache_state.QUEUE_HEAD] != state.cache.unit[sm, cache_state.QUEUE_TAIL]
+
+
+@compiled
+def send_next(state: L1, port: Port, sm: int, now: int) -> None:
+    """In lockstep: the oldest request of the miss queue leaves if the port takes it."""
+    unit, queue = state.cache.unit, state.cache.queue
+    if not has_queued(state, sm) or not may_send(port, sm, now):
+        return
+    row = sm * state.cache.ring + wrap(unit[sm, cache_state.QUEUE_HEAD], state.cache.ring)
+    unit[sm, cache_state.QUEUE_HEAD] += 1
+    if queue[row, 0] == cache_state.READ_SECTOR:
+        count_for(port, sm, stream_of(state.cache, sm, queue[row, 3]))
+        send(port, sm, now, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+    else:
+        count_for(port, sm, queue[row, 3] >> TAG_BITS)
+        send(port, sm, now, queue[row, 1], WRITE, queue[row, 2], queue[row, 3] & ((1 << TAG_BITS) - 1))
 
 
 @compiled
@@ -205,11 +233,11 @@ def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, 
 @compiled
 def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
     """Look a whole sector up for ``waiter``: HIT; FAIL (try again); MISS where a request leaves, else HIT_RESERVED."""
-    requests = port.stats[sm, SENT]
+    merges = state.cache.stats[sm, cache_state.MERGES]
     answer = load(state, port, sm, now, sector, cache_state.FULL, waiter)
     if answer in (cache_state.HIT, cache_state.FAIL):
         return answer
-    return cache_state.MISS if port.stats[sm, SENT] != requests else cache_state.HIT_RESERVED
+    return cache_state.MISS if state.cache.stats[sm, cache_state.MERGES] == merges else cache_state.HIT_RESERVED
 
 
 @compiled
@@ -220,7 +248,8 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
     """
     index = sector >> state.cache.sector_shift
     waiting = queued(state, port, sm, now)
-    answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, tag, waiting)
+    payload = tag | state.cache.shares.stream[sm] << TAG_BITS
+    answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, payload, waiting)
     if answer != cache_state.FAIL:
         drain(state, port, sm, now, tag)
     return answer

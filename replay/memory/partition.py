@@ -40,6 +40,18 @@ def advance(state: Crossbar, cache: l2_state.L2, memory: dram_state.Dram, contro
 
 
 @compiled
+def advance_until(cache: l2_state.L2, memory: dram_state.Dram, controller: int, until: int) -> None:
+    """Do every event of the partition before L2 cycle ``until``, when all packets that leave the crossbar are known."""
+    first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
+    for part in range(first, last):
+        l2.take_in(cache, part, until - 1)
+    run(cache, memory, controller, until)
+    for part in range(first, last):
+        l2.settle(cache, part, until)
+        l2.rewind_input(cache, part)
+
+
+@compiled
 def run(cache: l2_state.L2, memory: dram_state.Dram, controller: int, until: int) -> None:
     """Do every event of the partition before L2 cycle ``until``."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller

@@ -4,7 +4,8 @@ Peak rate: 1 request and 1 response per cycle and SM, that is sector_bytes x clo
 (32 B x 1365 MHz = 43.7 GB/s). Back-pressure: at most ``in_packets`` requests wait in the input buffer, and at most
 ``packets_in_flight`` requests of an SM are under way; a unit that may not send tries again later. A place of the
 buffer counts as free ``credit_cycles`` after its packet left, at least a quantum, so that what an SM sees does not
-depend on where the barriers fall.
+depend on where the barriers fall. In lockstep (``engine.lockstep``) it is free at once; then the SMs of a cluster share
+the buffers and the ejection buffer of their first SM, and with perfect memory requests go straight into the latter.
 """
 
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR, inlined
+from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows, pitch, rewind, ring_size, wrap
-from rayplay.replay.unit.schema import law, value
+from rayplay.replay.unit.schema import value
 from rayplay.replay.unit.streams import Shares, make_shares
 
 READ, WRITE, ATOMIC = 0, 1, 2
@@ -26,7 +27,13 @@ LEFT_TAIL = 3
 IN_FLIGHT = 4  # requests under way
 RESPONSE_HEAD = 5  # responses taken
 RESPONSE_TAIL = 6  # responses that came
-PORT_COLUMNS = 7
+EJECT_HEAD = 7  # in lockstep, packets that left the ejection buffer
+EJECT_TAIL = 8
+OUT_HEAD = 9  # in lockstep, packets that left the crossbar's output buffer
+OUT_TAIL = 10
+PORT_COLUMNS = 11
+SM_BITS = 10  # of a packet: the SM it comes from and goes back to, below its tag
+SM_MASK = (1 << SM_BITS) - 1
 SENT = 0  # column of stats
 STREAM_SHIFT = 34  # of a request's stream, above its kind and byte mask
 
@@ -35,21 +42,22 @@ STREAM_SHIFT = 34  # of a request's stream, above its kind and byte mask
 class Spec:
     """Crossbar and the SMs' ports to it."""
 
-    in_packets: int = value("requests", "Requests of an SM that may wait in its input buffer", 2)
-    out_packets: int = value("requests", "Requests that may wait in the output buffer of an L2 slice", 1)
+    in_packets: int = value("packets", "Packets that may wait in an input buffer of the crossbar", 1)
+    out_packets: int = value("packets", "Packets that may wait in an output buffer of the crossbar", 1)
     packets_in_flight: int = value("requests", "Requests of an SM that may be under way", 16)
     arbiter: str = value(
         "word", "Who goes first: outputs choose inputs in turn, or inputs go in turn", choices=("islip", "round_robin")
     )
-
-    def __post_init__(self) -> None:
-        law(self.in_packets >= 2, f"in_packets must be at least 2, not {self.in_packets}")
+    eject_packets: int = value("responses", "Responses that a cluster of SMs holds; counts in lockstep alone", 1)
+    response_packets: int = value("responses", "Responses that an LSU holds; counts in lockstep alone", 1)
+    perfect_memory: bool = value("switch", "Whether requests turn around in the SM's port; the L1 stays as it is")
 
 
 class Port(NamedTuple):
-    """``request`` rows: send cycle, sector, kind + 4 x byte mask with the stream above, tag; ``left``: cycle it left.
+    """``request`` rows: send cycle, sector, kind + 4 x byte mask with the stream above, tag + SM; ``left``: its cycle.
 
-    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag.
+    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag. In lockstep none, but rows
+    of ``out``: first cycle in which it may leave, tag + SM.
     """
 
     port: FixedRows  # int64[sms, PORT_COLUMNS]
@@ -57,6 +65,8 @@ class Port(NamedTuple):
     left: np.ndarray  # int64[sms * request_ring]
     response: FixedRows  # int64[sms * pitch, 2]
     stats: FixedRows  # int64[sms, 1]
+    eject: np.ndarray  # int64[sms * eject_ring]: tag + SM, in lockstep
+    out: FixedRows  # int64[sms * out_ring, 2]
     shares: Shares
     request_ring: int
     ring: int
@@ -64,13 +74,25 @@ class Port(NamedTuple):
     in_packets: int
     packets_in_flight: int
     credit_cycles: int
+    lockstep: bool
+    perfect: bool
+    cluster: int  # SMs of a cluster
+    out_packets: int
+    out_ring: int
+    eject_ring: int
+    eject_packets: int
+    response_packets: int
 
 
-def make_state(spec: Spec, sms: int, credit_cycles: int, streams: int = 1) -> Port:
+def make_state(
+    spec: Spec, sms: int, credit_cycles: int, streams: int = 1, lockstep: bool = False, cluster: int = 1
+) -> Port:
     """Empty ports; the rings hold all that may be there, so they cannot overflow."""
     request_ring = ring_size(spec.in_packets + 65)
     ring = ring_size(spec.packets_in_flight + 1)
     apart = pitch(ring, 2)
+    eject_ring = ring_size(spec.eject_packets + 4)  # the cache, the LSU and textures may send in one cycle
+    out_ring = ring_size(spec.out_packets) if lockstep else 1
     stats = np.zeros((sms, 1), np.int64)
     return Port(
         np.zeros((sms, PORT_COLUMNS), np.int64),
@@ -78,9 +100,27 @@ def make_state(spec: Spec, sms: int, credit_cycles: int, streams: int = 1) -> Po
         np.zeros(sms * request_ring, np.int64),
         np.full((sms * apart, 2), FAR),
         stats,
+        np.zeros(sms * eject_ring, np.int64),
+        np.zeros((sms * out_ring, 2), np.int64),
         make_shares(stats, streams),
-        request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles,
+        request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles, lockstep,
+        spec.perfect_memory, cluster, spec.out_packets, out_ring, eject_ring, spec.eject_packets, spec.response_packets,
     )  # fmt: skip
+
+
+@inlined
+def home_of(state: Port, sm: int) -> int:
+    """The SM whose buffers an SM uses: the first of its cluster."""
+    return sm if state.cluster == 1 else sm - sm % state.cluster
+
+
+@compiled
+def has_place(state: Port, sm: int) -> bool:
+    """In lockstep: whether the buffer that an SM sends into has room."""
+    port, home = state.port, home_of(state, sm)
+    if state.perfect:
+        return bool(port[home, EJECT_TAIL] - port[home, EJECT_HEAD] < state.eject_packets)
+    return bool(port[home, REQUEST_TAIL] - port[home, REQUEST_HEAD] < state.in_packets)
 
 
 @inlined
@@ -89,6 +129,8 @@ def may_send(state: Port, sm: int, now: int) -> bool:
     port = state.port
     if port[sm, IN_FLIGHT] >= state.packets_in_flight:
         return False
+    if state.lockstep:
+        return has_place(state, sm)
     if places_in_use(state, sm) < state.in_packets:
         return True
     while port[sm, LEFT_HEAD] < port[sm, LEFT_TAIL]:
@@ -110,9 +152,10 @@ def places_in_use(state: Port, sm: int) -> int:
 def leave(state: Port, sm: int, cycle: int) -> None:
     """The oldest request leaves the input buffer."""
     port = state.port
-    state.left[sm * state.request_ring + wrap(port[sm, LEFT_TAIL], state.request_ring)] = cycle
-    port[sm, LEFT_TAIL] += 1
     port[sm, REQUEST_HEAD] += 1
+    if not state.lockstep:
+        state.left[sm * state.request_ring + wrap(port[sm, LEFT_TAIL], state.request_ring)] = cycle
+        port[sm, LEFT_TAIL] += 1
 
 
 @inlined
@@ -123,6 +166,11 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
     belongs to it (``shares.count_for``).
     """
     port, request = state.port, state.request
+    port[sm, IN_FLIGHT] += 1
+    state.stats[sm, SENT] += 1
+    if state.lockstep:
+        send_at_once(state, sm, now, sector, kind, byte_mask, tag)
+        return
     base, ring = sm * state.request_ring, state.request_ring
     place = port[sm, REQUEST_TAIL]
     while place > port[sm, REQUEST_HEAD] and request[base + wrap(place - 1, ring), 0] > now:
@@ -130,14 +178,45 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
         for column in range(4):
             request[here, column] = request[before, column]
         place -= 1
-    at = base + wrap(place, ring)
-    request[at, 0] = now
-    request[at, 1] = sector
-    request[at, 2] = kind + 4 * byte_mask + (state.shares.stream[sm] << STREAM_SHIFT)
-    request[at, 3] = tag
+    put_request(state, sm, base + wrap(place, ring), now, sector, kind, byte_mask, tag)
     port[sm, REQUEST_TAIL] += 1
-    port[sm, IN_FLIGHT] += 1
-    state.stats[sm, SENT] += 1
+
+
+@inlined
+def put_request(state: Port, sm: int, row: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
+    """Write a row of ``request``."""
+    request = state.request
+    request[row, 0] = now
+    request[row, 1] = sector
+    request[row, 2] = kind + 4 * byte_mask + (state.shares.stream[sm] << STREAM_SHIFT)
+    request[row, 3] = tag << SM_BITS | sm
+
+
+@compiled
+def send_at_once(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
+    """In lockstep: a request enters the buffer of its SM's cluster, or with perfect memory turns around."""
+    home = home_of(state, sm)
+    if state.perfect:
+        eject(state, home, tag << SM_BITS | sm)
+        return
+    row = home * state.request_ring + wrap(state.port[home, REQUEST_TAIL], state.request_ring)
+    put_request(state, sm, row, now, sector, kind, byte_mask, tag)
+    state.port[home, REQUEST_TAIL] += 1
+
+
+@inlined
+def eject(state: Port, home: int, packet: int) -> None:
+    """A packet enters the ejection buffer of a cluster."""
+    state.eject[home * state.eject_ring + wrap(state.port[home, EJECT_TAIL], state.eject_ring)] = packet
+    state.port[home, EJECT_TAIL] += 1
+
+
+@inlined
+def buffer_reply(state: Port, home: int, cycle: int, packet: int) -> None:
+    """In lockstep: a response enters the crossbar's output buffer, which it may leave from ``cycle`` on."""
+    row = home * state.out_ring + wrap(state.port[home, OUT_TAIL], state.out_ring)
+    state.out[row, 0], state.out[row, 1] = cycle, packet
+    state.port[home, OUT_TAIL] += 1
 
 
 @inlined

@@ -42,7 +42,9 @@ SHARED_USED = 7  # bytes of shared memory
 START = 8  # cycle in which its next CTA starts, FAR: none is granted
 CTA = 9  # that CTA
 PLACE = 10  # and its place
-UNIT_COLUMNS = 11
+LAST_CORE = 11  # of a cluster's first SM: which of its SMs was granted the last CTA
+TURN = 12  # likewise: which of its SMs goes first in a cycle
+UNIT_COLUMNS = 13
 
 # Columns of ``kernel``.
 KERNEL = 0  # its id, NONE: the row is free
@@ -64,6 +66,7 @@ class Spec:
     """Capacity of an SM, and the launch latency."""
 
     count: int = value("count", "Streaming multiprocessors of the GPU", 1)
+    cluster: int = value("count", "SMs that share a port to the crossbar and take one CTA a cycle together", 1)
     warps: int = value("warps", "Warps an SM holds", 1)
     ctas: int = value("CTAs", "CTAs an SM holds", 1)
     registers: int = value("count", "32-bit registers of an SM", 1)
@@ -76,6 +79,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.count <= MAX_SMS, f"count must be at most {MAX_SMS}, not {self.count}")
+        law(self.count % self.cluster == 0, f"count ({self.count}) must be a multiple of cluster ({self.cluster})")
         law(self.warps <= 64, f"warps must be at most 64, not {self.warps}")
         law(self.ctas <= MAX_CTAS, f"ctas must be at most {MAX_CTAS}, not {self.ctas}")
         law(self.concurrent_kernels <= 128, f"concurrent_kernels must be at most 128, not {self.concurrent_kernels}")
@@ -95,6 +99,7 @@ class Dispatch(NamedTuple):
     kernel: FixedRows  # int64[kernels, KERNEL_COLUMNS]
     turn: np.ndarray  # int64[2]: SM and kernel served last
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
+    cluster: int
     max_warps: int
     registers: int
     shared_bytes: int
@@ -104,6 +109,7 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
     """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches."""
     unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
     unit[:, [ASK, NEXT_EVENT, START]] = FAR
+    unit[:, [LAST_CORE, TURN]] = spec.cluster - 1
     kernel = np.zeros((kernels, KERNEL_COLUMNS), np.int64)
     kernel[:, KERNEL] = NONE
     return Dispatch(
@@ -114,6 +120,7 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
         kernel,
         np.array([spec.count - 1, 0]),
         warps,
+        spec.cluster,
         spec.warps,
         spec.registers,
         spec.shared_bytes,
@@ -220,6 +227,8 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     state.cta[at, FIRST] = first
     state.cta[at, COUNT] = kernel[row, WARPS]
     state.turn[LAST_SM] = sm
+    if state.cluster > 1:
+        unit[sm - sm % state.cluster, LAST_CORE] = sm % state.cluster
 
 
 @inlined
@@ -238,6 +247,17 @@ def next_start(state: Dispatch, sm: int) -> int:
 def is_idle(state: Dispatch, sm: int) -> bool:
     """Whether an SM holds no CTA, and has not been given one that starts in the next cycle."""
     return state.unit[sm, HELD] == 0
+
+
+@inlined
+def is_cluster_idle(state: Dispatch, sm: int) -> bool:
+    """Whether that holds for all SMs of an SM's cluster."""
+    if state.cluster == 1:
+        return is_idle(state, sm)
+    held, home = 0, sm - sm % state.cluster
+    for other in range(home, home + state.cluster):
+        held += state.unit[other, HELD]
+    return held == 0
 
 
 @inlined

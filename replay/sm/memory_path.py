@@ -71,6 +71,26 @@ def receive(
             lsu_unit.deliver(lsus, sm, now, tag)
 
 
+@inlined
+def take_packet(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, packet: int,
+    now: int,
+) -> bool:  # fmt: skip
+    """In lockstep: take a packet out of the ejection buffer; False where the LSU it is for has no room."""
+    sm, tag = packet & port.SM_MASK, packet >> port.SM_BITS
+    if tag & 3 == rt_state.RT_TAG:
+        rt_unit.run(rt_unit.OWN_RESPONSE, rays, caches, ports, records, sm, tag >> 2, now, 0, 0, 0, 0)
+    elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
+        fill(lsus, caches, rays, ports, records, sm, now, tag >> 2)
+    elif lsu_unit.responses(lsus, sm) == ports.response_packets:
+        return False
+    else:
+        lsu_unit.deliver(lsus, sm, now - 1, tag)
+    ports.port[sm, port.IN_FLIGHT] -= 1
+    lsu_unit.wake(lsus, sm, now)
+    return True
+
+
 @compiled
 def fill(lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int, entry: int) -> None:
     """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
@@ -125,6 +145,8 @@ def run_lsu(
     lsu_unit.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, ports, records, sm, now)
+    if ports.lockstep:
+        l1_cache.send_next(caches, ports, sm, now)
     if lsus.unit[sm, lsu.TEXTURE_ACCESSES]:
         texture.cycle(lsus.texture, ports, sm, now, lsu.TEXTURE_TAGS)
     if lsus.unit[sm, lsu.TAGS_AT] <= now:

@@ -34,7 +34,7 @@ def read_mesh_file(path: Path) -> Scene:
             meshes, instances = read_glb(path)
         elif path.suffix.lower() == ".obj":
             vertices, normals, triangles = read_obj(path)
-            meshes = [_mesh(path.name, vertices, normals, triangles)] if len(triangles) else []
+            meshes = [_mesh(path.name, vertices, triangles, normals)] if len(triangles) else []
             instances = [Instance(0)] if meshes else []
         else:
             meshes, instances = _by_trimesh(path)
@@ -118,7 +118,7 @@ def _convert(loaded: "trimesh.Scene") -> tuple[list[Mesh], list[Instance]]:  # t
             continue  # point clouds and paths have nothing a ray can hit
         numbers[name] = len(meshes)
         has_normals = "vertex_normals" in geometry._cache  # trimesh keeps there what the file has
-        meshes.append(_mesh(name, geometry.vertices, geometry.vertex_normals if has_normals else None, faces))
+        meshes.append(_mesh(name, geometry.vertices, faces, geometry.vertex_normals if has_normals else None))
     instances = []
     for node in sorted(loaded.graph.nodes_geometry):
         matrix, name = loaded.graph[node]
@@ -127,12 +127,12 @@ def _convert(loaded: "trimesh.Scene") -> tuple[list[Mesh], list[Instance]]:  # t
     return meshes, instances
 
 
-def _mesh(name: str, vertices: NDArray[Any], normals: NDArray[Any] | None, faces: NDArray[Any]) -> Mesh:
+def _mesh(name: str, vertices: NDArray[Any], faces: NDArray[Any], normals: NDArray[Any] | None) -> Mesh:
     """A grey mesh; ``ValueError`` for vertices and faces of other shapes than triangles have."""
     if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
         raise ValueError(f"vertices must have three coordinates and faces three corners, not {vertices.shape[1:]}")
+    triangles, material = np.ascontiguousarray(faces, dtype=np.uint32), np.zeros(len(faces), np.uint16)
     with np.errstate(over="ignore"):
         corners = np.ascontiguousarray(vertices, dtype=np.float32)
-        normals = None if normals is None else np.ascontiguousarray(normals, dtype=np.float32)
-    triangles, material = np.ascontiguousarray(faces, dtype=np.uint32), np.zeros(len(faces), np.uint16)
-    return Mesh(name, corners, triangles, material, normals=normals)
+        turned = None if normals is None else np.ascontiguousarray(normals, dtype=np.float32)
+    return Mesh(name, corners, triangles, material, normals=turned)

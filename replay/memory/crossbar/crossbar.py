@@ -25,6 +25,7 @@ from rayplay.replay.memory.l2 import slice as l2
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.unit import clocks
 
+NET_CYCLE, L2_CYCLE, BEGUN = range(3)  # columns of lockstep: first cycle not done, of crossbar, L2, and core
 GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, their slice, ``l2.home_of``
 
 
@@ -38,6 +39,7 @@ class Crossbar(NamedTuple):
     from_l2: clocks.Ratio
     to_l2: clocks.Ratio
     known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see above
+    lockstep: np.ndarray  # int64[3]
     round_robin: bool
 
 
@@ -53,13 +55,15 @@ def make_state(
         clocks.ratio(l2_khz, net_khz),
         clocks.ratio(net_khz, l2_khz),
         np.full((sms, 3), -1, np.int64),
+        np.zeros(3, np.int64),
         round_robin,
     )
 
 
 @inlined
-def request_arrives(state: Crossbar, port: ports.Port, sm: int) -> int:
-    """Cycle from which an SM's oldest request competes: the first one after it was sent."""
+def request_arrives(state: Crossbar, port: ports.Port, node: int) -> int:
+    """Cycle from which the oldest request of a node (a cluster of SMs) competes: the first one after it was sent."""
+    sm = node * port.cluster
     if port.port[sm, ports.REQUEST_HEAD] == port.port[sm, ports.REQUEST_TAIL]:
         return FAR
     at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
@@ -69,10 +73,17 @@ def request_arrives(state: Crossbar, port: ports.Port, sm: int) -> int:
 @separate
 def route_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, until: int) -> int:
     """Move the requests as far as those sent before core cycle ``until`` decide; returns the first cycle not done."""
-    net = state.requests
     last = clocks.after(state.from_core, until)
-    for sm in range(net.arrives.shape[0]):
+    for sm in range(state.requests.arrives.shape[0]):
         ports.host_prefetch_requests(port, sm)
+    move_requests(state, port, cache, last)
+    return last
+
+
+@compiled
+def move_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, last: int) -> None:
+    """Move requests in the cycles before ``last``."""
+    net = state.requests
     for sm in range(net.arrives.shape[0]):
         if net.arrives[sm] != arbiter.COMPETES:
             arbiter.expect(net, sm, request_arrives(state, port, sm))
@@ -84,7 +95,6 @@ def route_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, until:
         net.net[arbiter.TICK] = cycle + 1
         cycle = arbiter.next_cycle(net)
     net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
-    return last
 
 
 @inlined
@@ -94,7 +104,8 @@ def offer_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, sm: int
     if arrives > cycle:
         arbiter.expect(state.requests, sm, arrives)
         return
-    at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
+    home = sm * port.cluster
+    at = home * port.request_ring + wrap(port.port[home, ports.REQUEST_HEAD], port.request_ring)
     sector, known = port.request[at, 1], state.known
     if known[sm, GRAIN] != sector >> cache.addresses.grain_shift:
         known[sm, GRAIN] = sector >> cache.addresses.grain_shift
@@ -148,15 +159,16 @@ def has_room(state: Crossbar, cache: l2_state.L2, cycle: int, part: int) -> bool
 @inlined
 def take_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int, part: int, sm: int) -> None:
     """The buffer before a slice takes the oldest request of an SM."""
-    at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
+    home = sm * port.cluster
+    at = home * port.request_ring + wrap(port.port[home, ports.REQUEST_HEAD], port.request_ring)
     row = part * cache.ring + wrap(cache.slice[part, l2_state.TAIL], cache.ring)
     cache.slice[part, l2_state.TAIL] += 1
     cache.input[row, 0] = clocks.after(state.to_l2, cycle)
     cache.input[row, 1] = port.request[at, 1]
     cache.input[row, 2] = port.request[at, 2]
-    cache.input[row, 3] = port.request[at, 3] << l2_state.SM_BITS | sm
+    cache.input[row, 3] = port.request[at, 3]
     cache.input[row, 4] = state.known[sm, HOME]
-    ports.leave(port, sm, clocks.at_or_after(state.to_core, cycle))
+    ports.leave(port, home, clocks.at_or_after(state.to_core, cycle))
     arbiter.win(state.requests, sm, part)
     offer_request(state, port, cache, sm, cycle)
 
@@ -173,17 +185,22 @@ def reply_arrives(cache: l2_state.L2, part: int) -> int:
 @separate
 def route_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, until: int) -> None:
     """Move the responses that the slices sent before L2 cycle ``until`` to the SMs' ports."""
+    move_responses(state, port, cache, clocks.at_or_after(state.from_l2, until))
+
+
+@compiled
+def move_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, last: int) -> None:
+    """Move responses in the cycles before ``last``."""
     net = state.replies
-    last = clocks.at_or_after(state.from_l2, until)
-    for sm in range(net.pointer.shape[0]):
-        ports.rewind_responses(port, sm)
+    for node in range(net.pointer.shape[0]):
+        ports.rewind_responses(port, node * port.cluster)
     for part in range(net.arrives.shape[0]):
         if net.arrives[part] != arbiter.COMPETES:
             arbiter.expect(net, part, reply_arrives(cache, part))
     cycle = arbiter.next_cycle(net)
     while cycle < last:
         if net.net[arbiter.SOONEST] <= cycle:
-            admit_responses(state, cache, cycle)
+            admit_responses(state, port, cache, cycle)
         transfer_responses(state, port, cache, cycle)
         net.net[arbiter.TICK] = cycle + 1
         cycle = arbiter.next_cycle(net)
@@ -193,17 +210,17 @@ def route_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, until
 
 
 @inlined
-def offer_response(state: Crossbar, cache: l2_state.L2, part: int, cycle: int) -> None:
+def offer_response(state: Crossbar, port: ports.Port, cache: l2_state.L2, part: int, cycle: int) -> None:
     """Let a slice's oldest response compete if it has arrived."""
     arrives = reply_arrives(cache, part)
     if arrives > cycle:
         arbiter.expect(state.replies, part, arrives)
         return
-    arbiter.compete(state.replies, part, reply_target(cache, part))
+    arbiter.compete(state.replies, part, reply_target(port, cache, part))
 
 
 @inlined
-def admit_responses(state: Crossbar, cache: l2_state.L2, cycle: int) -> None:
+def admit_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int) -> None:
     """Let the oldest responses that have arrived compete."""
     net = state.replies
     net.net[arbiter.SOONEST] = FAR
@@ -211,7 +228,7 @@ def admit_responses(state: Crossbar, cache: l2_state.L2, cycle: int) -> None:
         if net.arrives[part] > cycle:
             net.net[arbiter.SOONEST] = min(net.net[arbiter.SOONEST], net.arrives[part])
         else:
-            offer_response(state, cache, part, cycle)
+            offer_response(state, port, cache, part, cycle)
 
 
 @inlined
@@ -223,22 +240,31 @@ def transfer_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, cy
         first = arbiter.first_in_turn(net, cycle, net.pointer.shape[0])
         for step in range(parts):
             part = (first + step) % parts
-            sm = reply_target(cache, part)
-            if arbiter.may_go(net, part, sm, cycle):
+            sm = reply_target(port, cache, part)
+            if arbiter.may_go(net, part, sm, cycle) and takes_response(port, sm):
                 take_response(state, port, cache, cycle, sm, part)
                 net.pointer[sm] = cycle
         return
     sm = arbiter.next_wanted(net, 0)
     while sm >= 0:
-        take_response(state, port, cache, cycle, sm, arbiter.grant(net, sm))
+        if takes_response(port, sm):
+            take_response(state, port, cache, cycle, sm, arbiter.grant(net, sm))
         sm = arbiter.next_wanted(net, sm + 1)
 
 
 @inlined
-def reply_target(cache: l2_state.L2, part: int) -> int:
-    """SM that a slice's oldest response goes to."""
+def reply_target(port: ports.Port, cache: l2_state.L2, part: int) -> int:
+    """Node (cluster of SMs) that a slice's oldest response goes to."""
     row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
-    return cache.output[row, 1] & ((1 << l2_state.SM_BITS) - 1)
+    sm = cache.output[row, 1] & ports.SM_MASK
+    return sm if port.cluster == 1 else sm // port.cluster
+
+
+@inlined
+def takes_response(port: ports.Port, node: int) -> bool:
+    """Whether the buffer before a node has room: in lockstep it may be full."""
+    home = node * port.cluster
+    return port.port[home, ports.OUT_TAIL] - port.port[home, ports.OUT_HEAD] < port.out_packets
 
 
 @inlined
@@ -248,9 +274,13 @@ def take_response(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: 
     waited = cycle - reply_arrives(cache, part)
     cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
     cache.slice[part, l2_state.OUT_HEAD] += 1
-    ports.reply(port, sm, clocks.after(state.to_core, cycle), cache.output[row, 1] >> l2_state.SM_BITS)
+    packet, leaves = cache.output[row, 1], clocks.after(state.to_core, cycle)
+    if port.lockstep:
+        ports.buffer_reply(port, sm * port.cluster, leaves, packet)
+    else:
+        ports.reply(port, sm, leaves, packet >> ports.SM_BITS)
     arbiter.win(state.replies, part, sm)
-    offer_response(state, cache, part, cycle)
+    offer_response(state, port, cache, part, cycle)
 
 
 @compiled

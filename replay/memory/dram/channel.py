@@ -41,7 +41,7 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     place    row * banks + bank (``addresses.bank_of``).
     columns  column commands it needs.
     stream   whose request it is.
-    token    what a read's slice gets back.
+    token    what a slice gets back of a read, and of a write with ``ANSWERS``.
     """
     channel = state.slice[part, dram.CHANNEL]
     ch = state.channel
@@ -83,10 +83,15 @@ def has_fill(state: Dram, part: int) -> bool:
 
 
 @inlined
+def next_fill(state: Dram, part: int) -> int:
+    """Token of the data that came first."""
+    return state.fill[part * state.from_ring + wrap(state.slice[part, dram.FROM_HEAD], state.from_ring)]
+
+
+@inlined
 def take_fill(state: Dram, part: int, now: int) -> int:
     """Take the token of the data that came first, in L2 tick ``now``."""
-    own = state.slice
-    token = state.fill[part * state.from_ring + wrap(own[part, dram.FROM_HEAD], state.from_ring)]
+    own, token = state.slice, next_fill(state, part)
     if own[part, dram.FROM_TAIL] - own[part, dram.FROM_HEAD] == state.gap[limits.FROM_QUEUE]:
         look_at(state, own[part, dram.CHANNEL], clocks.after(state.clock, now))
     own[part, dram.FROM_HEAD] += 1
@@ -170,7 +175,7 @@ def end_transfer(state: Dram, channel: int, tick: int) -> None:
     row = state.pipe[base + wrap(ch[channel, dram.PIPE_HEAD], state.capacity), 1]
     ch[channel, dram.PIPE_HEAD] += 1
     ch[channel, dram.PIPE_AT] = end_of_pipe(state, channel)
-    if state.request[row, dram.IS_WRITE]:
+    if state.request[row, dram.IS_WRITE] and not state.request[row, dram.TOKEN] & dram.ANSWERS:
         release(state, channel, state.request[row, dram.SLICE], row)
         return
     state.returned[base + wrap(ch[channel, dram.RETURN_TAIL], state.capacity)] = row

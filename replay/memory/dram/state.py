@@ -34,6 +34,7 @@ NEXT = 5  # request of the list
 SLICE = 6
 APART = 7  # 1: a write kept apart from the reads
 STREAM_SHIFT = 32  # of a request's stream, above its token
+ANSWERS = 1 << 31  # in the token of a write that comes back to its slice
 LINE_COLUMNS = 8  # of slice and request: a row is a line of the host's caches
 # Columns of ``channel``; masks have a bit per bank or slice.
 NEXT_TICK = 0  # of the next event

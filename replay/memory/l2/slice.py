@@ -18,12 +18,15 @@ from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
 from rayplay.replay.memory.cache.state import set_of
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import spec as limits
+from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
 from rayplay.replay.memory.port import ATOMIC, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
+WORD_BITS = 40  # of a response; above them in the cache the stream of a write
+WORD = (1 << WORD_BITS) - 1
 # Called from one place and for every request: inlined here, which the L1 with its several callers does without.
 read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined_copy(cache_fill.fill)
 
@@ -110,8 +113,10 @@ def begin_stall(state: l2.L2, part: int, cycle: int) -> None:
 def respond(state: l2.L2, part: int, now: int, word: int) -> None:
     """Send a response in the next free cycle of the interconnect."""
     own = state.slice
-    cycle = max(clocks.at_or_before(state.to_net, now), own[part, l2.LAST_REPLY]) + 1
-    own[part, l2.LAST_REPLY] = cycle
+    cycle = FAR  # in lockstep it waits until the crossbar takes it
+    if not state.lockstep:
+        cycle = max(clocks.at_or_before(state.to_net, now), own[part, l2.LAST_REPLY]) + 1
+        own[part, l2.LAST_REPLY] = cycle
     row = part * state.out_pitch + wrap(own[part, l2.OUT_TAIL], state.out_ring)
     own[part, l2.OUT_TAIL] += 1
     state.output[row, 0] = cycle
@@ -119,12 +124,22 @@ def respond(state: l2.L2, part: int, now: int, word: int) -> None:
 
 
 @inlined
+def send_reply(state: l2.L2, part: int, cycle: int, room: int) -> None:
+    """In lockstep: the oldest response enters the crossbar in its ``cycle`` if fewer than ``room`` wait there."""
+    own = state.slice
+    sent = own[part, l2.OUT_SENT]
+    if sent < own[part, l2.OUT_TAIL] and sent - own[part, l2.OUT_HEAD] < room:
+        state.output[part * state.out_pitch + wrap(sent, state.out_ring), 0] = cycle
+        own[part, l2.OUT_SENT] += 1
+
+
+@inlined
 def rewind_output(state: l2.L2, part: int) -> None:
     """Compact the pending responses (``rows.rewind``)."""
     own = state.slice
     gone = rewind(state.output, part * state.out_pitch, own[part, l2.OUT_HEAD], own[part, l2.OUT_TAIL], state.out_ring)
-    own[part, l2.OUT_HEAD] -= gone
-    own[part, l2.OUT_TAIL] -= gone
+    for column in (l2.OUT_HEAD, l2.OUT_SENT, l2.OUT_TAIL):
+        own[part, column] -= gone
 
 
 @inlined
@@ -139,6 +154,8 @@ def rewind_input(state: l2.L2, part: int) -> None:
 @inlined
 def may_respond(state: l2.L2, part: int, now: int) -> bool:
     """Whether the queue of responses has room; one of them leaves in every cycle of the interconnect."""
+    if state.lockstep:
+        return state.slice[part, l2.OUT_TAIL] - state.slice[part, l2.OUT_SENT] < state.reply_queue
     return state.slice[part, l2.LAST_REPLY] - clocks.at_or_before(state.to_net, now) < state.reply_queue
 
 
@@ -162,8 +179,11 @@ def step(state: l2.L2, memory: Dram, part: int, now: int) -> None:
     if has_ready(tags, part) and may_respond(state, part, now):
         word = next_ready(tags, part)
         if word >= 0:
-            respond(state, part, now, word)
-    if dram.has_fill(memory, part):
+            respond(state, part, now, word & WORD)
+    if dram.has_fill(memory, part) and dram.next_fill(memory, part) & dram_state.ANSWERS:
+        if may_respond(state, part, now):  # a write that went through
+            respond(state, part, now, dram.take_fill(memory, part, now) & ~dram_state.ANSWERS)
+    elif dram.has_fill(memory, part):
         fill(tags, part, used_at(state, part, now), dram.take_fill(memory, part, now))
     if tags.unit[part, cache_state.QUEUE_HEAD] != tags.unit[part, cache_state.QUEUE_TAIL] and dram.has_room(
         memory, part
@@ -190,21 +210,28 @@ def send(state: l2.L2, memory: Dram, part: int, now: int) -> None:
     tags = state.tags
     row = part * tags.ring + wrap(tags.unit[part, cache_state.QUEUE_HEAD], tags.ring)
     tags.unit[part, cache_state.QUEUE_HEAD] += 1
-    is_write = int(tags.queue[row, 0] == cache_state.WRITE_BACK)
-    if is_write:
+    kind, token = tags.queue[row, 0], tags.queue[row, 3]
+    if kind == cache_state.WRITE_BACK:
         size = count_bits(tags.queue[row, 2]) * cache_state.SECTOR_BYTES
         columns = (size + memory.gap[limits.ATOM_BYTES] - 1) // memory.gap[limits.ATOM_BYTES]
-        place, stream = bank_of(state.addresses, tags.queue[row, 1]), tags.queue[row, 3]
+        place, stream = bank_of(state.addresses, tags.queue[row, 1]), token
+    elif kind == cache_state.WRITE_THROUGH:
+        columns = memory.gap[limits.SECTOR_COLUMNS]
+        place, stream = bank_of(state.addresses, tags.queue[row, 1]), token >> WORD_BITS
+        token = token & WORD | dram_state.ANSWERS
     else:
         columns = memory.gap[limits.SECTOR_COLUMNS]
         place = tags.mshr[part * tags.pitch + tags.queue[row, 3], cache_state.INDEX] >> cache_state.SET_BITS
-        stream = stream_of(tags, part, tags.queue[row, 3])
-    dram.push(memory, part, now, place, columns, is_write, stream, tags.queue[row, 3])
+        stream = stream_of(tags, part, token)
+    dram.push(memory, part, now, place, columns, int(kind != cache_state.READ_SECTOR), stream, token)
 
 
 @inlined
 def look_up(state: l2.L2, part: int, now: int) -> bool:
-    """Look the oldest request up; False when it has to wait. Writes are answered at once."""
+    """Look the oldest request up; False when it has to wait. Writes are answered at once, or by the DRAM.
+
+    The latter where they go on to it: hits unless the L2 writes back, misses without an allocation or a naive one.
+    """
     own, tags = state.slice, state.tags
     row = part * state.ring + wrap(own[part, l2.HEAD], state.ring)
     sector, kind = state.input[row, 1], state.input[row, 2] & 3
@@ -216,8 +243,12 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
     if kind == WRITE:
-        answer = write(tags, part, used, sector, home, byte_mask, 0, word, queued)
-        answered = answer != cache_state.FAIL and not tags.unit[part, cache_state.PARKED]
+        payload = word | state.input[row, 2] >> STREAM_SHIFT << WORD_BITS
+        answer = write(tags, part, used, sector, home, byte_mask, 0, payload, queued)
+        goes_on = tags.write_policy != cache_state.BACK
+        if answer != cache_state.HIT:
+            goes_on = tags.write_allocate <= cache_state.NAIVE
+        answered = answer != cache_state.FAIL and not goes_on and not tags.unit[part, cache_state.PARKED]
     else:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == cache_state.HIT

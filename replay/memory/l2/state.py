@@ -12,7 +12,6 @@ from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
 
-SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # Columns of ``slice``: places in ``input``, ``stall`` and ``output``, and times.
 HEAD = 0  # requests that were looked up
 QUEUED = 1  # requests that reached the slice's queue
@@ -29,6 +28,7 @@ NEXT = 11  # next cycle with an event
 WAITS = 12  # 1: for room in its queue to the DRAM
 COPIED = 13  # sectors that the host copied to it
 QUEUES_AT = 14  # cycle in which the next request reaches its queue, given room
+OUT_SENT = 15  # in lockstep, responses that entered the crossbar
 SLICE_COLUMNS = 16  # a row is two lines of the host's caches
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
@@ -50,10 +50,11 @@ class Spec(cache_state.Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         law(self.line_bytes == 128, f"line_bytes must be 128, not {self.line_bytes}")
-        law(self.allocate == "on_miss", f"allocate must be on_miss, not {self.allocate}")
-        law(self.write_policy == "back", f"write_policy must be back, not {self.write_policy}")
-        able = ("fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
-        law(self.write_allocate in able, f"write_allocate must be one of {', '.join(able)}, not {self.write_allocate}")
+        law(self.write_policy != "evict_global", "write_policy evict_global is for an L1: an L2 has no local memory")
+        law(
+            self.write_policy != "through" or not self.write_allocate.startswith("lazy"),
+            f"write_allocate {self.write_allocate} with write_policy through would answer a write twice",
+        )
         slices = self.slices_per_controller
         law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
 
@@ -72,6 +73,7 @@ class L2(NamedTuple):
     out_ring: int
     out_pitch: int  # rows of ``output`` from one slice to the next
     out_packets: int
+    lockstep: bool
     input_queue: int
     reply_queue: int
     latency: int
@@ -84,7 +86,7 @@ class L2(NamedTuple):
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
-    l2_khz: int, streams: int = 1,
+    l2_khz: int, streams: int = 1, lockstep: bool = False,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
@@ -106,7 +108,7 @@ def make_state(
         np.zeros((slices * ring, 2), np.int64),
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
-        ring, out_ring, out_pitch, out_packets, spec.input_queue, spec.reply_queue, spec.latency_cycles,
+        ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
         per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz), ratio(l2_khz, net_khz),
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR

@@ -204,7 +204,7 @@ class Cache:
         outcome = probed
         if probed == HIT:
             outcome = self._hit(request, now)
-        elif probed != FAIL:
+        elif probed != FAIL or (request.is_write and self.config.write_allocate == "none"):
             outcome = self._write_miss(request, now) if request.is_write else self._read_miss(request, now)
         counted = outcome
         if (probed == HIT_RESERVED and outcome != FAIL) or (probed == SECTOR_MISS and outcome == MISS):
@@ -218,8 +218,12 @@ class Cache:
         return len(self.miss_queue) + more < self.config.miss_queue
 
     def _hit(self, request: Request, now: int) -> str:
-        if request.is_write and self.config.write_through and not self._has_room(0):
+        goes_on = self.config.write_through or self.config.evict
+        if request.is_write and goes_on and not self._has_room(0):
             return FAIL
+        if request.is_write and self.config.evict:
+            self._drop(request)
+            return HIT
         _, index, _ = self.tags.access(request, now)
         if request.is_write:
             self._modify(index, request)
@@ -229,6 +233,17 @@ class Cache:
         elif request.is_atomic:
             self._modify(index, request)
         return HIT
+
+    def _drop(self, request: Request) -> None:
+        """A write goes on and leaves its sector invalid; the count of dirty lines stays."""
+        self.miss_queue.append(request)
+        self.tags.line(self.tags.probe(request.address, True)[1]).status[request.sector] = INVALID
+
+    def goes_on(self, outcome: str) -> bool:
+        """Whether a write with this outcome is answered by the next level."""
+        if outcome == HIT:
+            return self.config.write_through or self.config.evict
+        return self.config.write_allocate != "lazy"
 
     def _modify(self, index: int, request: Request) -> None:
         line = self.tags.line(index)
@@ -246,7 +261,17 @@ class Cache:
             line.readable[request.sector] = True
 
     def _write_miss(self, request: Request, now: int) -> str:
-        """Lazy fetch on read: allocate, write, fetch nothing; a later read of unwritten bytes is a sector miss."""
+        """Lazy fetch on read: allocate, write, fetch nothing; a later read of unwritten bytes is a sector miss.
+
+        Without an allocation the write goes on alone; naively it goes on, and the sector is fetched at once.
+        """
+        if self.config.write_allocate == "none":
+            if not self._has_room(0):
+                return FAIL
+            self.miss_queue.append(request)
+            return MISS
+        if self.config.write_allocate == "naive":
+            return self._write_and_fetch(request, now)
         if not self._has_room(0):
             return FAIL
         if self.config.write_through:
@@ -265,9 +290,16 @@ class Cache:
             self.data_port_busy += evicted[1]
         return MISS
 
-    def _read_miss(self, request: Request, now: int) -> str:
+    def _write_and_fetch(self, request: Request, now: int) -> str:
+        if not self._has_room(2) or not self.mshrs.has_room(request.address):
+            return FAIL
+        self.miss_queue.append(request)
+        fetch = Request(request.address, request.byte_mask, False, -1, None, request.place)
+        return self._read_miss(fetch, now, has_room=True)
+
+    def _read_miss(self, request: Request, now: int, has_room: bool = False) -> str:
         """Merge with an outstanding request for the sector, or send one."""
-        if not self._has_room(1):
+        if not has_room and not self._has_room(1):
             return FAIL
         sector = request.address
         is_merged = sector in self.mshrs.waiting

@@ -18,6 +18,8 @@ class CacheConfig:
     whole_sectors: bool = False  # GPGPU-Sim 4.0: a sector written in parts is no hit, for writes neither
     fifo: bool = False
     fermi: bool = False
+    evict: bool = False  # a write that hits goes on and drops its sector
+    write_allocate: str = "lazy"  # or none, naive
 
 
 L1_2060 = CacheConfig(4, 128, 256, 32, 16, write_through=True, ipoly=False, dirty_percent=25)
@@ -73,6 +75,8 @@ class GpuConfig:
     """The whole GPU."""
 
     sms: int = 30
+    cluster: int = 1  # SMs that share a port
+    perfect: bool = False  # requests turn around in the port
     warps: int = 32
     ctas: int = 16
     registers: int = 65536

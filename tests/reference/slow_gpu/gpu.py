@@ -13,6 +13,7 @@ from .config import CacheConfig, GpuConfig
 from .crossbar import Network
 from .partition import Partition, Slice
 from .program import Kernel
+from .request import Request
 from .sm import Sm
 from .warp import Warp
 
@@ -50,19 +51,23 @@ class Gpu:
     def __init__(self, config: GpuConfig) -> None:
         self.config, self.mapping, self.clocks = config, Mapping(config), Clocks(config)
         slices = config.channels * config.slices_per_channel
-        nodes = config.sms + slices
+        clusters = config.sms // config.cluster
+        nodes = clusters + slices
         self.slices = [Slice(number, config, self.mapping) for number in range(slices)]
         each = config.slices_per_channel
         self.partitions = [
             Partition(n, config, self.slices[n * each : (n + 1) * each]) for n in range(config.channels)
         ]  # fmt: skip
-        self.requests = Network(config.sms, slices, 0, nodes, config)
-        self.replies = Network(slices, config.sms, config.sms, nodes, config)
-        self.cluster: list[list] = [[] for _ in range(config.sms)]
+        self.requests = Network(clusters, slices, 0, nodes, config)
+        self.replies = Network(slices, clusters, clusters, nodes, config)
+        self.ejected: list[list] = [[] for _ in range(clusters)]
         self.sms = [Sm(number, config, self) for number in range(config.sms)]
         self.now = 0  # core cycles since the start
         self.issued = 0
-        self.last_sm = config.sms - 1
+        each = config.cluster
+        self.clusters = [self.sms[first : first + each] for first in range(0, config.sms, each)]
+        self.order = [list(cluster) for cluster in self.clusters]  # in which they run
+        self.last_cluster, self.last_core = clusters - 1, [each - 1] * clusters
         self.counts: Counter[str] = Counter()
         self.kernel: Kernel | None = None
         self.next_cta = self.running = 0
@@ -91,8 +96,8 @@ class Gpu:
         """One step of the clock domains."""
         core, crossbar, l2, dram = self.clocks.next()
         if core:
-            for sm in self.sms:
-                self._deliver(sm)
+            for number in range(len(self.clusters)):
+                self._deliver(number)
         if crossbar:
             for part in self.slices:
                 part.reply(self.replies)
@@ -107,36 +112,63 @@ class Gpu:
             self.requests.advance()
             self.replies.advance()
         if core:
-            for sm in self.sms:
-                sm.cycle()
+            self._run_sms()
             self.now += 1
             self._dispatch()
-            for sm in self.sms:
-                if not sm.live_warps:
-                    sm.ldst.l1.tags.invalidate()
+            for cluster in self.clusters:
+                if not any(sm.live_warps for sm in cluster):
+                    for sm in cluster:
+                        sm.ldst.l1.tags.invalidate()
 
-    def _deliver(self, sm: Sm) -> None:
-        """An answer goes from the cluster's FIFO to the LD/ST unit, and one from the crossbar into the FIFO."""
-        waiting = self.cluster[sm.number]
-        if waiting and len(sm.ldst.responses) < self.config.response_fifo:
-            sm.ldst.responses.append(waiting.pop(0))
+    def _run_sms(self) -> None:
+        """Clusters with work, or all while CTAs are left; in each the SM that goes first changes every cycle."""
+        more = self.next_cta < len(self.kernel.ctas)
+        for order in self.order:
+            if more or any(sm.live_warps for sm in order):
+                for sm in order:
+                    sm.cycle()
+                order.append(order.pop(0))
+
+    def may_send(self, sm: int) -> bool:
+        number = sm // self.config.cluster
+        if self.config.perfect:
+            return len(self.ejected[number]) < self.config.cluster_fifo
+        return self.requests.may_push(number)
+
+    def send(self, request: Request) -> None:
+        number = request.sm // self.config.cluster
+        if self.config.perfect:
+            self.ejected[number].append(request)
+        else:
+            self.requests.push(number, request.place.slice, request)
+
+    def _deliver(self, number: int) -> None:
+        """An answer goes from a cluster's FIFO to the LD/ST unit, and one from the crossbar into the FIFO."""
+        waiting = self.ejected[number]
+        if waiting and len(self.sms[waiting[0].sm].ldst.responses) < self.config.response_fifo:
+            request = waiting.pop(0)
+            self.sms[request.sm].ldst.responses.append(request)
         if len(waiting) < self.config.cluster_fifo:
-            request = self.replies.pop(sm.number)
+            request = self.replies.pop(number)
             if request is not None:
                 waiting.append(request)
 
     def _dispatch(self) -> None:
-        """One CTA per SM and cycle, in turn from the SM after the last that got one."""
+        """One CTA per cluster and cycle, in turn from the one after the last that got one; its SMs likewise."""
         kernel = self.kernel
         assert kernel is not None
-        last = self.last_sm
-        for step in range(len(self.sms)):
-            sm = self.sms[(last + 1 + step) % len(self.sms)]
-            if self.next_cta < len(kernel.ctas) and len(sm.ctas) < sm.residents:
-                sm.start_cta(kernel, kernel.ctas[self.next_cta])
-                self.next_cta += 1
-                self.running += 1
-                self.last_sm = sm.number
+        last, each = self.last_cluster, self.config.cluster
+        for step in range(len(self.clusters)):
+            number = (last + 1 + step) % len(self.clusters)
+            for place in range(each):
+                core = (self.last_core[number] + 1 + place) % each
+                sm = self.clusters[number][core]
+                if self.next_cta < len(kernel.ctas) and len(sm.ctas) < sm.residents:
+                    sm.start_cta(kernel, kernel.ctas[self.next_cta])
+                    self.next_cta += 1
+                    self.running += 1
+                    self.last_cluster, self.last_core[number] = number, core
+                    break
 
     def _configure(self, kernel: Kernel) -> None:
         """How many CTAs an SM takes, and how many ways that leaves to the L1."""

@@ -43,8 +43,8 @@ class LdSt:
             if self.stages[stage] is None:
                 self.stages[stage], self.stages[stage + 1] = self.stages[stage + 1], None
         self._take_response()
-        self.l1.cycle(lambda: self.sm.gpu.requests.may_push(self.sm.number), self._send)
-        self.texture.cycle(self.sm.gpu.requests.may_push(self.sm.number), self._ask)
+        self.l1.cycle(lambda: self.sm.gpu.may_send(self.sm.number), self._send)
+        self.texture.cycle(self.sm.gpu.may_send(self.sm.number), self._ask)
         for queue in self.queues:
             self._advance(queue)
         if self.dispatch is not None and self._access(self.dispatch):
@@ -144,7 +144,7 @@ class LdSt:
         self._send(request)
 
     def _send(self, request: Request) -> None:
-        self.sm.gpu.requests.push(self.sm.number, request.place.slice, request)
+        self.sm.gpu.send(request)
 
     def _advance(self, queue: list[Request | None]) -> None:
         """The access at the end of a bank's latency looks up its tag; the others move up."""
@@ -184,7 +184,7 @@ class LdSt:
                 op.accesses.pop()
             return not op.accesses
         if self._bypasses(op):
-            if self.sm.gpu.requests.may_push(self.sm.number):
+            if self.sm.gpu.may_send(self.sm.number):
                 self._send(self._request(op, op.accesses.pop()))
                 if instruction.is_store:
                     self.sm.warps[op.warp].stores += 1

@@ -29,7 +29,7 @@ class Slice:
         """The first answer goes into the crossbar."""
         if self.to_crossbar and replies.may_push(self.number):
             request = self.to_crossbar.popleft()
-            replies.push(self.number, request.sm, request)
+            replies.push(self.number, request.sm // self.config.cluster, request)
 
     def take(self, requests: Network, now: int) -> None:
         """A request comes out of the crossbar and waits for the ROP's latency."""
@@ -45,9 +45,13 @@ class Slice:
         config, cache = self.config, self.cache
         may_reply = len(self.to_crossbar) < config.slice_replies
         if cache.mshrs.ready and may_reply:
-            self.to_crossbar.append(cache.mshrs.next_ready())
-        if self.from_dram:
+            request = cache.mshrs.next_ready()
+            if request.sm >= 0:  # else the fetch of a write
+                self.to_crossbar.append(request)
+        if self.from_dram and cache.waits_for(self.from_dram[0]):
             cache.fill(self.from_dram.popleft())
+        elif self.from_dram and len(self.to_crossbar) < config.slice_replies:
+            self.to_crossbar.append(self.from_dram.popleft())
         cache.cycle(lambda: len(self.to_dram) < config.slice_to_dram, self.to_dram.append)
         may_reply = len(self.to_crossbar) < config.slice_replies
         if self.to_l2 and len(self.to_dram) < config.slice_to_dram and may_reply and not cache.data_port_busy:
@@ -62,6 +66,8 @@ class Slice:
         if outcome == FAIL:
             return
         self.to_l2.popleft()
+        if request.is_write and self.cache.goes_on(outcome):
+            return
         if outcome == HIT or request.is_write:
             self.to_crossbar.append(request)
 

@@ -29,4 +29,4 @@ class Request:
 
     @property
     def is_write_back(self) -> bool:
-        return self.op is None
+        return self.op is None and self.is_write

@@ -21,6 +21,15 @@ UNITS = {
     "SP": "sp", "INT": "int", "SFU": "sfu", "DP": "dp", "S1": "branch", "S2": "texture", "S3": "tensor",
     "S4": "uniform",
 }  # fmt: skip
+WRITES: tuple[dict[str, Any], ...] = (
+    {}, {}, {},
+    *(
+        {"l2.write_policy": policy, "l2.write_allocate": allocate}
+        for policy in ("back", "through", "evict")
+        for allocate in ("none", "naive", "lazy_fetch_on_read")
+        if policy != "through" or allocate != "lazy_fetch_on_read"
+    ),
+)  # fmt: skip
 CACHE = ("ways", "mshr_entries", "mshr_merges", "miss_queue")
 MOST_THREADS = 128
 Found = list[dict[str, int]]
@@ -34,6 +43,12 @@ class Case:
     twin: GpuConfig
     assignments: list[str]
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the DRAM's counters may lack its last ticks when a kernel ends (DEVIATIONS R16)."""
+        gpu = load("accelsim-rtx2060", self.assignments)
+        return gpu.lockstep and gpu.memory.l2_clock_khz != gpu.sm.clock_khz
+
 
 def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, int] | None = None) -> Case:
     """The case of a seed. With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps."""
@@ -41,7 +56,7 @@ def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, in
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
     values |= options(Random(f"options {seed}"))
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
-        values |= {"sm.count": 1, "sm.warps": 64, "sm.ctas": 64}
+        values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
     listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory, shape)
     import_accelsim(listing, folder / "case.trace")
@@ -111,7 +126,18 @@ def options(random: Random) -> dict[str, Any]:
         "interconnect.arbiter": pick(("islip", "round_robin")), "lsu.global_skips_l1": pick((False, False, True)),
         "lsu.local_order": pick(("cta", "sm")), "l1.bank_bytes": pick((16, 32, 64, 128)),
         "l1.replacement": pick(("lru", "fifo")), "l2.replacement": pick(("lru", "fifo")),
-        "l1.set_hash": pick(("linear", "fermi")),
+        "l1.set_hash": pick(("linear", "fermi")), **pick(WRITES), **pick(({}, shared_ports(random))),
+    }  # fmt: skip
+
+
+def shared_ports(random: Random) -> dict[str, Any]:
+    """Values of GPUs in lockstep: clusters, short buffers, perfect memory."""
+    pick = random.choice
+    cluster = pick((1, 2, 3))
+    return {
+        "sm.cluster": cluster, "sm.count": cluster * pick((1, 2)), "interconnect.in_packets": pick((1, 2, 8, 512)),
+        "interconnect.out_packets": pick((1, 2, 8, 512)), "interconnect.eject_packets": pick((1, 8, 32)),
+        "interconnect.response_packets": pick((1, 2)), "interconnect.perfect_memory": random.random() < 0.25,
     }  # fmt: skip
 
 
@@ -142,9 +168,11 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     }
     timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
     return GpuConfig(
-        sms=sm["count"], warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
-        active_warps=values["scheduler.active_warps"], issues=values["scheduler.issues"],
-        different_units=values["scheduler.different_units"], sub_cores=pipeline["sub_cores"],
+        sms=sm["count"], cluster=sm.get("cluster", 1), perfect=icnt.get("perfect_memory", False),
+        cluster_fifo=icnt.get("eject_packets", 32), response_fifo=icnt.get("response_packets", 2),
+        warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
+        active_warps=values["scheduler.active_warps"], issues=values.get("scheduler.issues", 1),
+        different_units=values.get("scheduler.different_units", True), sub_cores=pipeline.get("sub_cores", True),
         collectors=pipeline["collectors"], collector_owner=pipeline["collector_owner"],
         collector_ports=pipeline["collector_ports"],
         register_banks=pipeline["register_banks"], collector_steps=pipeline["register_steps"],
@@ -162,7 +190,9 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         texture=TextureConfig(texture.pop("sass_accesses"), **texture),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
         l2=CacheConfig(
-            16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0,
+            16, *(l2[name] for name in CACHE), write_through=l2.get("write_policy") == "through",
+            evict=l2.get("write_policy") == "evict", write_allocate=l2["write_allocate"].partition("_")[0],
+            ipoly=True, dirty_percent=0,
             whole_sectors=l2["write_allocate"] == "lazy_whole_sectors", fifo=l2.get("replacement") == "fifo",
         ),
         rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],
@@ -229,5 +259,5 @@ def differences(seed: int, folder: Path, with_memory: bool) -> list[str]:
         f"seed {seed}, kernel {number}, {name}: twin {value}, engine {theirs[name]}"
         for number, (ours, theirs) in enumerate(zip(twin, engine, strict=True))
         for name, value in ours.items()
-        if theirs[name] != value
+        if theirs[name] != value and not (name == "dram_active_clocks" and case.is_behind)
     ]

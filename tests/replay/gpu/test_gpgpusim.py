@@ -13,8 +13,8 @@ from rayplay.replay.gpu.description import explain, load, notes
 
 CONFIG = """\
 # the numbers of docs/sources/accel-sim.md#configurations, SM75_RTX2060
--gpgpu_n_clusters 15
--gpgpu_n_cores_per_cluster 2
+-gpgpu_n_clusters 30
+-gpgpu_n_cores_per_cluster 1
 -gpgpu_n_mem 12
 -gpgpu_n_sub_partition_per_mchannel 2
 -gpgpu_clock_domains 1365:1365:1365:3500.5
@@ -90,18 +90,27 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_rt_intersection_latency 1,2,3,4,5,6,7", "rt.triangle_hit_cycles", 6),
         ("-gpgpu_rt_use_l1 0", "rt.cache", "private"),
         ("-gpgpu_cache:dl2 S:64:128:16,F:B:m:L:P,A:192:4,32:0,32", "l2.replacement", "fifo"),
+        ("-gpgpu_cache:dl2 S:64:128:16,L:T:m:N:P,A:192:4,32:0,32", "l2.write_policy", "through"),
+        ("-gpgpu_cache:dl2 S:64:128:16,L:B:m:W:P,A:192:4,32:0,32", "l2.write_allocate", "naive"),
         ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:H,A:256:32,16:0,32", "l1.set_hash", "fermi"),
         ("-gpgpu_l1_banks_byte_interleaving 64", "l1.bank_bytes", 64),
         ("-gpgpu_gmem_skip_L1D 1", "lsu.global_skips_l1", True),
         ("-gpgpu_local_mem_map 0", "lsu.local_order", "sm"),
+        ("-gpgpu_perfect_mem 1", "interconnect.perfect_memory", True),
+        ("-gpgpu_n_clusters 15\n-gpgpu_n_cores_per_cluster 2", "sm.cluster", 2),
+        ("-gpgpu_n_clusters 15\n-gpgpu_n_cores_per_cluster 2", "sm.count", 30),
+        ("-icnt_in_buffer_limit 8", "lockstep", True),
+        ("-gpgpu_n_cluster_ejection_buffer_size 8", "interconnect.eject_packets", 8),
         ("-icnt_arbiter_algo 0", "interconnect.arbiter", "round_robin"),
         ("-gpgpu_cache:dl2 S:32:128:16,L:B:m:L:P,A:192:4,32:0,32", "l2.bytes", 32 * 128 * 16 * 24),
     ],
 )
 def test_an_option_becomes_its_value(folder: Path, line: str, path: str, value: object) -> None:
     (folder / "gpgpusim.config").write_text(f"{CONFIG}{line}\n")
-    section, field = path.split(".")
-    assert getattr(getattr(load(str(folder / "gpgpusim.config")), section), field) == value
+    found: object = load(str(folder / "gpgpusim.config"))
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert found == value
 
 
 def test_vulkan_sims_configuration_has_the_rules_of_its_version(folder: Path) -> None:

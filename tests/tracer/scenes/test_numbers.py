@@ -27,21 +27,23 @@ def numbers(value: Any, place: tuple = ()) -> Iterator[tuple]:
         yield place
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf")])
+def test_json_without_finite_numbers_is_refused(tmp_path: Path, bad: float) -> None:
+    path = write_pack(tmp_path)
+    path.write_text(json.dumps(WHOLE | {"sky": {"from": [bad, 0, 0], "to": [0, 0, 0]}}))
+    with pytest.raises(UserError, match=r"quad\.json: must be JSON: numbers must be finite, not (NaN|-Infinity)"):
+        load(path)
+
+
 @pytest.mark.parametrize("place", list(numbers(WHOLE)), ids=lambda place: ".".join(map(str, place)))
-@pytest.mark.parametrize("bad", [float("nan"), float("-inf"), 1e39])  # the third is a number of JSON
-def test_a_number_that_is_not_finite_is_refused(tmp_path: Path, place: tuple, bad: float) -> None:
+def test_a_number_that_is_too_large_for_float32_is_refused(tmp_path: Path, place: tuple) -> None:
     content = json.loads(json.dumps(WHOLE))
     at = content
     for key in place[:-1]:
         at = at[key]
-    at[place[-1]] = bad
+    at[place[-1]] = 1e39
     path = write_pack(tmp_path)
     path.write_text(json.dumps(content))
-    if not np.isfinite(bad):
-        column = path.read_text().index(json.dumps(bad)) + 1
-        with pytest.raises(UserError, match=rf"quad\.json: must be JSON: .*finite, not -?\w+: line 1 column {column}$"):
-            load(path)
-        return
     part = "materials.sphere-0" if place[0] == "spheres" and "material" in place else place[0]
     with pytest.raises(UserError, match=rf"quad\.json: {part}.* must be finite") as caught:
         load(path)

@@ -39,6 +39,8 @@ class Gpu(SlowGpu):
         super().__init__(config)
         self.config: CharacterisedConfig = config
         self.sms = [Sm(number, config, self) for number in range(config.sms)]
+        self.clusters = [[sm] for sm in self.sms]
+        self.last_sm = config.sms - 1
         self.places: list[Resident | None] = [None]
         self.last_kernel = 0
         self.spans: dict[int, tuple[int, int]] = {}
@@ -111,6 +113,10 @@ class Gpu(SlowGpu):
             fit.append(config.registers // registers(kernel))
         return min(fit)
 
+    def _run_sms(self) -> None:
+        for sm in self.sms:
+            sm.cycle()
+
     def _dispatch(self) -> None:
         """One CTA per SM and cycle, in turn from the SM after the last that got one, of the kernel whose turn it is."""
         cycle, last = self.now - 1, self.last_sm
@@ -143,9 +149,9 @@ class Gpu(SlowGpu):
             and sum(kernel.shared_bytes for kernel in held) <= self.config.shared_bytes
         )
 
-    def _deliver(self, sm: Sm) -> None:
+    def _deliver(self, number: int) -> None:
         """A response comes out of the crossbar: the RT unit has its own at once, all else waits for the LSU."""
-        waiting = self.cluster[sm.number]
+        sm, waiting = self.sms[number], self.ejected[number]
         sm.ldst.responses.extend(waiting)
         waiting.clear()
         request = self.replies.pop(sm.number)
