@@ -45,13 +45,28 @@ def parse_json(text: str, file: object) -> Any:
     """Parse a JSON value; ``FormatError`` with the line when it is malformed."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
+    except _NotFiniteError as error:
+        found = re.search(rf"[\s:,\[]{re.escape(error.number)}(?![\w.+-])", f"\n{text}")
+        before = text[: found.start() if found else 0]
+        place = f"line {before.count(chr(10)) + 1} column {len(before) - before.rfind(chr(10))}"
+        raise FormatError(
+            f"must be JSON: numbers must be finite, not {error.number[:50]}: {place}", file=file
+        ) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"must be JSON: {reason_of(error)}", file=file) from None
 
 
+class _NotFiniteError(Exception):
+    """NaN or infinity, as the file writes it."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 def _finite(text: str) -> float:
     if not math.isfinite(value := float(text)):
-        raise ValueError(f"numbers must be finite, not {text[:50]}")
+        raise _NotFiniteError(text)
     return value
 
 

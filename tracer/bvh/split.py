@@ -22,6 +22,7 @@ SMALL = 16
 DEEPEST = 64
 """Below this level ranges are halved, so that no input makes the tree degenerate to a list."""
 MOST_LEVELS = DEEPEST + 80
+STEP = 1 << 23  # primitives, a tenth of a second
 BOX_WORDS, BOX_BYTES = 8, 32
 ID = 3
 INFINITY = np.float32(np.inf)
@@ -68,27 +69,49 @@ def triangle_boxes(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return rows
 
 
-@entry_point
 def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray, as_embree: bool) -> int:
     """Build the tree; returns how many nodes it has, 2 n - 1.
 
     rows: float32[n, 8], reordered in place. node_box: float32[2 n - 1, 8] and node_child: int32[2 n - 1] are filled:
     the left child's number (the right one follows it), or ``~primitive`` for a leaf. Node 0 is the root.
     """
+    ranges, centres = np.zeros((MOST_LEVELS, 4), np.int64), np.zeros((MOST_LEVELS, BOX_WORDS), np.float32)
+    standing = np.zeros(2, np.int64)
+    while split_some(rows, node_box, node_child, ranges, centres, standing, as_embree):
+        pass  # between two steps Python notices Ctrl-C
+    return int(standing[0])
+
+
+@entry_point
+def split_some(
+    rows: np.ndarray,
+    node_box: np.ndarray,
+    node_child: np.ndarray,
+    ranges: np.ndarray,
+    range_centre: np.ndarray,
+    standing: np.ndarray,
+    as_embree: bool,
+) -> bool:
+    """Split ranges of ``STEP`` primitives together, or all that are left; whether some are left.
+
+    ranges: int64[levels, 4] (node, begin, end, level) and range_centre: float32[levels, 8] are the stack of ranges to
+    split. standing: int64[2]: nodes so far, and ranges on the stack.
+    """
     working = np.empty((4 * EMBREE_BINS + 1 + 3, BOX_WORDS), np.float32)
     bin_count = np.empty((3, EMBREE_BINS), np.int32)
-    ranges = np.empty((MOST_LEVELS, 4), np.int64)
-    range_centre = np.empty((MOST_LEVELS, BOX_WORDS), np.float32)
     first, free, boxes_at = rows.ctypes.data, working.ctypes.data, node_box.ctypes.data
     bins, suffix, held = free, free + 3 * EMBREE_BINS * BOX_BYTES, free + 4 * EMBREE_BINS * BOX_BYTES
     centre = held + BOX_BYTES
     sides, centres = centre + BOX_BYTES, range_centre.ctypes.data
-    _bounds(first, 0, rows.shape[0], boxes_at, centres)
-    nodes, top = 1, 1
-    ranges[0, 0], ranges[0, 1], ranges[0, 2], ranges[0, 3] = 0, 0, rows.shape[0], 0
-    while top > 0:
+    nodes, top, done = standing[0], standing[1], 0
+    if nodes == 0:
+        _bounds(first, 0, rows.shape[0], boxes_at, centres)
+        nodes, top = 1, 1
+        ranges[0, 0], ranges[0, 1], ranges[0, 2], ranges[0, 3] = 0, 0, rows.shape[0], 0
+    while top > 0 and done < STEP:
         top -= 1
         node, begin, end, level = ranges[top, 0], ranges[top, 1], ranges[top, 2], ranges[top, 3]
+        done += end - begin
         if end - begin == 1:
             node_child[node] = ~np.int32(raw.load_u32(first + BOX_BYTES * begin + 4 * ID))
             continue
@@ -106,7 +129,8 @@ def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray, 
             ranges[top, 1], ranges[top, 2] = (middle, end) if side == 0 else (begin, middle)
             raw.copy_box(centres + BOX_BYTES * top, sides + BOX_BYTES * (1 - side))
             top += 1
-    return nodes
+    standing[0], standing[1] = nodes, top
+    return top > 0
 
 
 @compiled

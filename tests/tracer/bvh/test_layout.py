@@ -7,6 +7,7 @@ import pytest
 
 from rayplay import tracer  # noqa: F401
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
+from rayplay.tracer.bvh.split import MOST_LEVELS, boxes, split_boxes, split_some
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from tests.reference.bvh_slow import INSTANCE, INTERNAL, PROCEDURAL, TRIANGLE, Image
@@ -154,3 +155,19 @@ def test_degenerate_meshes_build_within_the_stack(corners: np.ndarray) -> None:
 def test_the_image_must_lie_on_a_block() -> None:
     with pytest.raises(ValueError, match="multiple of 64"):
         build_acceleration(load("cornell"), BASE + 8)
+
+
+def test_a_large_tree_is_built_in_steps_between_which_ctrl_c_is_noticed() -> None:
+    count = 500_000
+    low = np.random.default_rng(1).random((count, 3), np.float32)
+    rows = boxes(low, low)
+    tree = np.empty((2 * count - 1, 8), np.float32), np.empty(2 * count - 1, np.int32)
+    stack, standing = (np.zeros((MOST_LEVELS, 4), np.int64), np.zeros((MOST_LEVELS, 8), np.float32)), np.zeros(2, int)
+    steps = 1
+    while split_some(rows, *tree, *stack, standing, False):
+        steps += 1
+    assert steps > 1
+    assert standing[0] == 2 * count - 1
+    whole = np.empty_like(tree[0]), np.empty_like(tree[1])
+    split_boxes(boxes(low, low), *whole, False)
+    assert all((ours == theirs).all() for ours, theirs in zip(tree, whole, strict=True))
