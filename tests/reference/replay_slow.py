@@ -9,7 +9,7 @@ def pick(ready: set[int], last: int | None, policy: str) -> int:
     """Age rank of the warp to issue from: 0 is the oldest. ``two-level`` picks as lrr from the warps it admits."""
     if policy == "oldest":
         return min(ready)
-    if policy == "gto":
+    if policy in ("gto", "limited"):
         return last if last is not None and last in ready else min(ready)
     if policy == "gtlrr" and last is not None and last in ready:
         return last

@@ -149,7 +149,7 @@ def prepare(cache: L1, ports: Port, expected: np.ndarray) -> None:
 def compare(state: RtUnit, cache: L1, ports: Port, expected: np.ndarray, scratch: Scratch) -> None:
     """Count the access as equal to the dump's (sector, is a write, status) or not; note who waits."""
     count, stats = scratch.count, cache.cache.stats[0]
-    sent, sector, number = ports.stats[0, port.SENT], ports.request[0, 1], ports.request[0, 3] >> 2
+    sent, sector, number = ports.stats[0, port.SENT], ports.request[0, 1], ports.request[0, 3] >> port.SM_BITS + 2
     missed = sent and ports.request[0, 2] & 3 == port.READ
     if missed:
         waiter = number

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
+from rayplay.formats.guard import sealed
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
 from rayplay.tracer.emit import parts
-from rayplay.tracer.lower import compile as jit
 from tests.tracer.execution.test_warps import BARRIERS, CALLS
 from tests.tracer.harness.execution import HEADER, both
 
@@ -91,7 +91,7 @@ def test_any_control_flow_runs_as_in_the_interpreter(
 
 def cut_into_small_parts(monkeypatch: pytest.MonkeyPatch, folder: Path, instructions: int) -> None:
     monkeypatch.setattr(parts, "PART_INSTRUCTIONS", instructions)
-    monkeypatch.setattr(jit, "cache_root", lambda: folder)  # code of whole functions must not be found
+    monkeypatch.setattr(sealed, "cache_root", lambda: folder)  # code of whole functions must not be found
 
 
 @pytest.mark.parametrize("text", [BARRIERS, CALLS], ids=["barriers", "calls"])

@@ -154,6 +154,6 @@ def test_launches_of_breadth_first_search(traces: Callable[[str, str], Summary])
 
 
 def test_a_kernel_is_compiled_once_for_all_its_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rayplay.tracer.lower.compile.cache_root", lambda: tmp_path)
+    monkeypatch.setattr("rayplay.formats.guard.sealed.cache_root", lambda: tmp_path)
     run_launch_file(FOLDER / "breadth_first_search.toml", tmp_path / "search.trace", progress=False)
     assert len(list((tmp_path / "sealed" / "machine-code").glob("*.o"))) == 3
