@@ -62,8 +62,7 @@ def test_every_row_has_both_entries_or_is_listed() -> None:
 
 
 WHOLE_FORMS = {"lower/program.py": 1, "link/explicit.py": 3}
-"""Reads of modifiers as strings: ``ptx.isa.form.problem`` says of all of them, or with a space more, whether they make a
-form."""
+"""Reads of modifiers as strings: ``ptx.isa.form.problem`` says whether all of them, or one more, make a form."""
 
 
 def test_instructions_are_read_by_their_typed_form() -> None:
