@@ -36,13 +36,6 @@ def test_a_writer_survives_each_step_that_fails(subject: str) -> None:
     assert row.outcomes["written"] > 0
 
 
-@pytest.mark.parametrize("subject", [*faults.FILES])
-def test_a_writer_survives_an_allocation_that_fails(subject: str) -> None:
-    row = faults.allocations(subject, 1, 60)
-    assert not row.failures, "\n".join(row.failures)
-    assert row.outcomes["refused"] > 20
-
-
 @pytest.mark.parametrize("subject", ["manifest, signed again", "PTX", "GLB (document)", "Nsight CSV", "TOML (GPU)"])
 def test_mutation_guided_by_coverage_finds_nothing(tmp_path: Path, subject: str) -> None:
     row = guided.explore(subject, "smoke", tmp_path, cases=30)
