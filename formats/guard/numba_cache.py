@@ -1,12 +1,14 @@
 """numba's cache of one function, kept among the sealed objects (``formats.guard.sealed``) and nowhere else.
 
-An object holds its whole key beside the code. Its name is a digest of the key, of numba and of Python. numba unpickles
-what it keeps: here only bytes whose seal was checked.
+An object holds its whole key beside the code. Its name is a digest of the key, of the function's file (tests compile
+functions of their own, which no package's digest covers), of numba and of Python. numba unpickles what it keeps: here
+only bytes whose seal was checked.
 """
 
 import hashlib
 import pickle
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,11 @@ USERS = (dispatcher, ccallback)  # modules that make caches
 VERSIONS = (numba.__version__, llvmlite.__version__, sys.version)
 
 
+@cache
+def _digest(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
 class CodeCache(caching.FunctionCache):
     """The cache of ``function``, in ``folder`` of the sealed objects."""
 
@@ -29,6 +36,7 @@ class CodeCache(caching.FunctionCache):
         self._py_func = function
         code = function.__code__
         module = function.__module__.rpartition(".")[2]
+        self._file_digest = _digest(code.co_filename)
         self._folder = f"{folder}/{module}.{function.__qualname__}-{code.co_firstlineno}"
         self.enable()
 
@@ -56,4 +64,4 @@ class CodeCache(caching.FunctionCache):
             keep(self._name(key), dumps((key, made._reduce())))
 
     def _name(self, key: Any) -> str:
-        return f"{self._folder}/{hashlib.sha256(repr((VERSIONS, key)).encode()).hexdigest()[:32]}"
+        return f"{self._folder}/{hashlib.sha256(repr((VERSIONS, self._file_digest, key)).encode()).hexdigest()[:32]}"

@@ -163,3 +163,27 @@ def folder(program: str, cache: Path, **environment: str) -> str:
     variables = os.environ | {"RAYPLAY_CACHE": str(cache)} | environment
     run = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
     return run.stdout.strip()
+
+
+CALLER = """
+from rayplay.replay.jit.bits import compiled, entry_point
+
+@compiled
+def callee(value: int) -> int:
+    return value + {}
+
+@entry_point
+def caller(value: int) -> int:
+    return callee(value)
+
+print(caller(1))
+"""
+
+
+def test_an_edit_of_a_file_outside_the_packages_makes_its_functions_new(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for number in (1, 7):
+        (tmp_path / "mine.py").write_text(CALLER.format(number))
+        command = [sys.executable, tmp_path / "mine.py"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{1 + number}\n"
