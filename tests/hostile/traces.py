@@ -29,7 +29,7 @@ LOOKING = frozenset({"show", "verify", "stats", "diff", "heat"})
 """Verbs that check no law: they may show what others refuse."""
 PIXELS = ALL - {"show", "check", "verify", "stats", "diff", "convert", "copy", "select", "merge", "export"}
 TIMED = frozenset({"replay", "gatsim", "predict", "estimate", "whatif", "scale"})
-OTHER = r"|must be one launch|must be without rays|must be the trace of an image|must trace rays"
+OTHER = r"|must be one launch|must be without rays|must be the trace of an image|must trace rays|--fraction must give"
 
 
 def changed(change: Callable[[dict[str, Columns]], object], image: tuple[int, int] | None = (40, 6)) -> Any:

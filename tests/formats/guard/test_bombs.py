@@ -203,9 +203,9 @@ def test_own_tables_of_equal_rows(tmp_path: Path) -> None:
 
 
 def test_own_tables_with_one_long_text_many_times(tmp_path: Path) -> None:
-    """A text of 1 MB in each of 20,000 rows is one object, and then no number."""
+    """A text of 60 KB in each of 20,000 rows is one object, and then no number."""
     (tmp_path / "mine").mkdir()
-    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), pa.array(["x" * (1 << 20)]))
+    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), pa.array(["x" * 60_000]))
     lists = pa.ListArray.from_arrays(pa.array(np.arange(20_001, dtype=np.int32)), texts)
     pq.write_table(pa.table({"text": texts}), tmp_path / "mine" / "instructions.parquet")
     refused(tmp_path / "mine", FOLDER, READ_FOLDER, "table visits")
