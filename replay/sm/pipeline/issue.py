@@ -20,7 +20,7 @@ from rayplay.replay.sm.pipeline.fetch import next_access, reveal, show, threads
 from rayplay.replay.sm.pipeline.scoreboard import mark_long, reserve
 from rayplay.replay.sm.pipeline.two_level import choose_active
 from rayplay.replay.sm.pipeline.two_level import turn as turn_pool
-from rayplay.replay.sm.pipeline.waiting import arrive, open_fence, pass_barrier, wait
+from rayplay.replay.sm.pipeline.waiting import arrive, open_fence, pass_barrier, pass_fence, wait
 from rayplay.replay.sm.rays import end_visit
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
@@ -56,7 +56,7 @@ def issue(
             kind = core.warp[sm * core.warps + index, pipe.CLASS]
             issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, index)
             issued += 1
-            if core.issues > 1 and may_follow(core, sm, scheduler, index, kind):
+            if core.issues > 1 and may_follow(core, caches, sm, now, scheduler, index, kind):
                 issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, index)
                 issued += 1
                 if core.policy == policies.TWO_LEVEL:
@@ -79,8 +79,9 @@ def able_warps(core: pipe.Pipeline, sm: int) -> int:
 
 
 @compiled
-def may_follow(core: pipe.Pipeline, sm: int, scheduler: int, index: int, kind: int) -> bool:
-    """Whether a warp that has issued to a class may issue once more in this cycle."""
+def may_follow(core: pipe.Pipeline, caches: L1, sm: int, now: int, scheduler: int, index: int, kind: int) -> bool:
+    """Whether a warp that has issued to a class may issue once more in this cycle, right behind a fence as well."""
+    pass_fence(core, caches, sm, index, now)
     following = core.warp[sm * core.warps + index, pipe.CLASS]
     if (able_warps(core, sm) >> index) & 1 == 0:
         return False
