@@ -8,10 +8,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import InvalidStateError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
@@ -29,19 +30,28 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
 
     Raises ``UserError`` when a process dies.
     """
-    before = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(count, mp_context=_Context(), initializer=_begin) as pool:
-        try:
-            yield pool
-        except BaseException as error:
-            for child in set(multiprocessing.active_children()) - before:
-                child.terminate()
-            if isinstance(error, BrokenProcessPool):
-                raise UserError(
-                    f"a process that replayed {replayed} died, perhaps for lack of memory;"
-                    f" try --workers {count // 2 or 1}"
-                ) from None
-            raise
+    before, report = set(multiprocessing.active_children()), threading.excepthook
+    try:
+        with ProcessPoolExecutor(count, mp_context=_Context(), initializer=_begin) as pool:
+            try:
+                yield pool
+            except BaseException:
+                threading.excepthook = partial(_report_others, report)
+                for child in set(multiprocessing.active_children()) - before:
+                    child.terminate()
+                raise
+    except BrokenProcessPool:
+        raise UserError(
+            f"a process that replayed {replayed} died, perhaps for lack of memory; try --workers {count // 2 or 1}"
+        ) from None
+    finally:
+        threading.excepthook = report
+
+
+def _report_others(report: Callable[[threading.ExceptHookArgs], None], error: threading.ExceptHookArgs) -> None:
+    """Leave one error out: Python 3.11's pool, when its processes end, cannot give one to work that was cancelled."""
+    if error.exc_type is not InvalidStateError:
+        report(error)
 
 
 class _Process(SpawnProcess):
