@@ -1,6 +1,8 @@
 """Every verb refuses every hostile input: exit code 2, one line, 1.5 GB, 30 s, nothing half-written."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from rayplay.formats.edit.pixels import write_pixels
 from rayplay.formats.testing.generate import make_trace
 from tests.hostile.cases import CASES, Case
 from tests.hostile.judge import fault, names
-from tests.hostile.verbs import VERBS
+from tests.hostile.verbs import FAST, REPLAY, VERBS
 from tests.hostile.warm import Warm
 
 
@@ -29,6 +31,11 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_trace(folder / "good.trace", 1, (40, 6), 0)
     make_trace(folder / "plain.trace", 1, None, 1)
     write_pixels(folder / "some.pixels", np.indices((6, 40)).sum(axis=0) % 2 == 0)
+    for model in ("characterised", "pipeline", "gatsim"):  # engines are compiled here, not in a case's seconds
+        for name in ("good", "plain"):
+            arguments = [f"{name}.trace", *FAST.split(), "--model", model, "--out", "out.result"]
+            subprocess.run([sys.executable, "-m", REPLAY, *arguments], cwd=folder, capture_output=True)
+            shutil.rmtree(folder / "out.result", ignore_errors=True)
     return folder
 
 

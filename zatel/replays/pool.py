@@ -48,7 +48,7 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
         threading.excepthook = report
 
 
-def _report_others(report: Callable[[threading.ExceptHookArgs], None], error: threading.ExceptHookArgs) -> None:
+def _report_others(report: Callable[[threading.ExceptHookArgs], object], error: threading.ExceptHookArgs) -> None:
     """Leave one error out: Python 3.11's pool, when its processes end, cannot give one to work that was cancelled."""
     if error.exc_type is not InvalidStateError:
         report(error)
