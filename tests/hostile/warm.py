@@ -46,7 +46,9 @@ class Warm:
     def close(self) -> None:
         """End the process."""
         assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
+        self.process.stdout.close()
         self.process.wait()
 
 
