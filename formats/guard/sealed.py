@@ -57,7 +57,7 @@ def keep(name: str, data: bytes) -> None:
         except OSError:
             partial.unlink(missing_ok=True)
             raise
-        _sync(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         _without(folder, error.strerror or str(error))
 
@@ -99,7 +99,7 @@ def _key(folder: Path) -> bytes | None:
             pass  # another process was first
         finally:
             made.unlink()
-        _sync(folder)
+        sync_folder(folder)
     data = path.read_bytes()
     key = data[:KEY_BYTES]
     return key if data == key + hashlib.sha256(key).digest() and len(key) == KEY_BYTES else None
@@ -125,7 +125,7 @@ def _written(folder: Path, data: bytes) -> Path:
     return Path(name)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Wait until the names in the folder are on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.sealed import sync_folder
 from rayplay.formats.place.location import is_local, put_file, stand_in
 from rayplay.formats.place.locks import ASIDE, PARTIAL, Claim, companion, remove_left_overs, remove_partial
 from rayplay.formats.place.store import put_folder
@@ -58,15 +59,6 @@ def publish_folder(partial: Path, final: Path) -> None:
         else:
             _replace_in_two_steps(partial, final)
     sync_folder(final.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in the folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

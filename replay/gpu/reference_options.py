@@ -99,16 +99,7 @@ n_regfile_gating_group gpgpu_clock_gated_reg_file gpgpu_clock_gated_lanes gpgpu_
 gpgpu_warp_issue_shader gpgpu_memlatency_stat gpgpu_runtime_stat liveness_message_freq gpgpu_cflog_interval
 visualizer_enabled visualizer_outputfile visualizer_zlevel trace_enabled trace_components trace_sampling_core
 trace_sampling_memory_partition icnt_verbose enable_ptx_file_line_stats ptx_line_stats_filename""",
-    "power, which follows the cycles": """
-accelwattch_xml_file power_simulation_enabled power_per_cycle_dump hw_perf_file_name hw_perf_bench_name
-power_simulation_mode dvfs_enabled aggregate_power_stats accelwattch_hybrid_perfsim_L1_RH
-accelwattch_hybrid_perfsim_L1_RM accelwattch_hybrid_perfsim_L1_WH accelwattch_hybrid_perfsim_L1_WM
-accelwattch_hybrid_perfsim_L2_RH accelwattch_hybrid_perfsim_L2_RM accelwattch_hybrid_perfsim_L2_WH
-accelwattch_hybrid_perfsim_L2_WM accelwattch_hybrid_perfsim_CC_ACC accelwattch_hybrid_perfsim_SHARED_ACC
-accelwattch_hybrid_perfsim_DRAM_RD accelwattch_hybrid_perfsim_DRAM_WR accelwattch_hybrid_perfsim_NOC
-accelwattch_hybrid_perfsim_PIPE_DUTY accelwattch_hybrid_perfsim_NUM_SM_IDLE accelwattch_hybrid_perfsim_CYCLES
-accelwattch_hybrid_perfsim_VOLTAGE power_trace_enabled power_trace_zlevel steady_power_levels_enabled
-steady_state_definition gpuwattch_xml_file""",
+    "power, which follows the cycles": PLACES["src/gpgpu-sim/gpu-sim.cc, power_config::reg_options"],
     "read and not used by its code": """
 gpgpu_num_mem_units gpgpu_reg_bank_use_warp_id gpgpu_mem_addr_test gpgpu_simd_model""",
     "of checkpoints, which no trace begins from": """

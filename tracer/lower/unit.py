@@ -2,9 +2,9 @@
 
 from rayplay.ptx.ir import Address, Instruction, Operand
 from rayplay.tracer.emit.emitter import Emitter, Handler
-from rayplay.tracer.emit.memory import effective_address, record
+from rayplay.tracer.emit.memory import call_unit, effective_address, record
 from rayplay.tracer.emit.text import INT
-from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
 from rayplay.tracer.units.plans import PLANS
 
 
@@ -25,18 +25,7 @@ def _call(e: Emitter, call: UnitCall) -> None:
             value, width = _read(e, *given)
             e.put(f"store {INT[width]} {value}, ptr {_slot(e, rows, number)}, align 64")
     lanes = e.lanes()
-    mask = e.op(f"zext i32 {e.op(f'bitcast <32 x i1> {lanes} to i32')} to i64")
-    table = e.op(f"inttoptr i64 {e.machine('units')} to ptr")
-    place = e.op(f"getelementptr i64, ptr {table}, i64 {NUMBERS[call.unit]}")
-    function = e.op(f"load ptr, ptr {place}")
-    code = e.op(f"call i64 {function}(ptr %machine, ptr {rows}, i64 {mask}, i64 {call.settings})")
-    good, wrong = e.label(), e.label()
-    e.put(f"br i1 {e.op(f'icmp eq i64 {code}, 0')}, label %{good}, label %{wrong}, !prof !0")
-    e.put(f"{wrong}:")
-    e.put_machine("suspend_instruction", str(e.instruction_id))
-    e.put(f"store i64 {code}, ptr %reason")
-    e.put("br label %leave")
-    e.put(f"{good}:")
+    call_unit(e, call.unit, rows, e.op(f"bitcast <32 x i1> {lanes} to i32"), call.settings)
     if call.records:
         address = e.op(f"load {INT[64]}, ptr {_slot(e, rows, ADDRESS_SLOT)}, align 64")
         record(e, address, lanes)

@@ -133,7 +133,7 @@ def engine_state(
     state = gatsim_units.make_state(
         spec, machine.sms, machine.places, machine.warps_per_block, bounds, cache, local, 0
     )  # fmt: skip
-    of_policy = scheduler.Spec(machine.schedulers, machine.policy, machine.active_warps)
+    of_policy = scheduler.Spec(machine.schedulers, machine.policy, machine.active_warps, 1, False)
     return state, scheduler.make_state(of_policy, machine.sms, machine.places * machine.warps_per_block)
 
 
