@@ -95,7 +95,42 @@ ROOFLINE = Table(
     ),
 )  # fmt: skip
 
-RESULT = Format("rayplay result", (1, 1), (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS))
+CLASSES = Table(
+    "classes", "class of work that shared the GPU with others", optional=True, columns=(
+        Column("class", STRING, "name", "Name of the class."),
+        Column("kind", STRING, "name", "Kind of work.", values=("graphics", "raytracing", "compute")),
+        Column("trace", STRING, "name", "File of its trace."),
+        Column("cycles", "int64", "cycles", "First cycle after its last launch had ended once."),
+        Column("passes", "int64", "count", "How often all its launches had ended when the replay did."),
+        Column("warp_instructions", "int64", "count", "Instructions that its warps executed, repeats included."),
+        Column("resident_warp_cycles", "int64", "warp-cycles", "Cycles that its warps were on SMs, over all warps."),
+        Column("alone_cycles", "int64", "cycles", "Cycles of its own trace replayed alone on the whole GPU; 0: not done."),
+        Column("slowdown", "float64", "1", "cycles / alone_cycles; 0: not known."),
+    ),
+)  # fmt: skip
+
+CLASS_COUNTERS = Table(
+    "class_counters", "counter of one unit instance of a class of work", optional=True, columns=(
+        Column("class", STRING, "name", "Class that the events belong to; empty: none. All sum to the table counters."),
+        *(column for column in COUNTERS.columns if column.name not in ("stream", "kernel_id")),
+    ),
+)  # fmt: skip
+
+CLASS_TIMELINE = Table(
+    "class_timeline", "interval, class of work, unit and counter", optional=True, columns=(
+        Column("start_cycle", "int64", "cycles", "First cycle of the interval.", sorted=True),
+        Column("class", STRING, "name", "Class that the events belong to; empty: none."),
+        Column("unit", STRING, "name", "As in timeline; l2_lines: lines that the L2 holds at the end of the interval."),
+        Column("counter", STRING, "name",
+               "As in timeline; of l2_lines: texture or other, by the access that allocated the line, and invalid."),
+        Column("value", "int64", "see counters", "Events in this interval, over all instances; or lines."),
+    ),
+)  # fmt: skip
+
+RESULT = Format(
+    "rayplay result", (1, 1),
+    (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS, CLASSES, CLASS_COUNTERS, CLASS_TIMELINE),
+)  # fmt: skip
 METRIC_KINDS = ("sum", "max", "mean", "ratio")
 SUMMARY, HOST = "summary.json", "host.json"
 

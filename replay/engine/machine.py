@@ -26,13 +26,16 @@ from rayplay.replay.jit.team import Team
 from rayplay.replay.launch.host_copies import Copies
 from rayplay.replay.launch.launches import read_launches
 from rayplay.replay.launch.selection import Selection
+from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.streams import Streams
+from rayplay.replay.launch.together import Together
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.rt import state as rt_state
+from rayplay.replay.sharing.plan import Plan
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import models
 from rayplay.replay.sm import warps as scheduler
@@ -49,12 +52,14 @@ class Inputs:
     tables         columns of the static tables.
     """
 
-    def __init__(self, trace: Trace, gpu: Gpu, selection: Selection) -> None:
-        self.trace, self.gpu = trace, gpu
+    def __init__(self, trace: Trace, gpu: Gpu, selection: Selection, sharing: Shared | None = None) -> None:
+        self.trace, self.gpu, self.sharing = trace, gpu, sharing
+        self.work_classes = sharing.classes if sharing else ()
         self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
         lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
-        launches, self.ctas = read_launches(trace, gpu, lengths)
-        self.launches = selection.choose(launches)
+        alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
+        launches, self.ctas = read_launches(trace, gpu, lengths, alone)
+        self.launches = selection.choose(launches) if sharing is None else sharing.chosen(launches)
         self.launch_of = {launch.kernel_id: launch for launch in self.launches}
         self.warps_per_cta = np.array([launch.need.warps for launch in launches], np.int64)
         self.held_ctas = np.array([launch.places for launch in launches], np.int64) * gpu.sm.count
@@ -71,15 +76,19 @@ class Machine(Inputs):
 
     def __init__(
         self, trace: Trace, gpu: Gpu, latencies: dict[str, Any] | None, selection: Selection | None = None,
-        model: str | None = None, threads: int = 1,
+        model: str | None = None, threads: int = 1, sharing: Shared | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(trace, gpu, selection or Selection())
-        self.streams = Streams(self.launches, gpu.sm.concurrent_kernels)
+        super().__init__(trace, gpu, selection or Selection(), sharing)
+        window = gpu.sm.concurrent_kernels
+        self.streams = sharing.together(self.launches, window) if sharing else Streams(self.launches, window)
+        self.plan = sharing.plan(gpu, self.launches) if sharing else None
         self.program, self.core = models.make(
             models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, self.tables, latencies,
             str(trace.path), self.streams.places,
         )  # fmt: skip
-        self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
+        self.dispatch = dispatch.make_state(
+            gpu.sm, self.ctas, self.streams.most_at_once, max(len(self.work_classes), 1), self.plan is not None
+        )
         per_lane = trace.image_size is not None and "threads" in trace.tables
         together, held = self.warps_per_cta, self.held_ctas
         if gpu.lsu.local_order == "sm":
@@ -88,7 +97,8 @@ class Machine(Inputs):
             self.tables["instructions"], self.tables["kernels"], together, held * gpu.lsu.local_interleaved, gpu.lsu,
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
-        self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0)
+        self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0,
+                             sharing.spaces if sharing else None)  # fmt: skip
         self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, LANES), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(threads)
@@ -98,7 +108,10 @@ class Machine(Inputs):
             self._make_units()
         except (MemoryError, OverflowError, OSError) as error:
             raise UserError(f"GPU {gpu.name}: its units do not fit into this machine's memory: {error}") from None
-        self.copies = Copies(trace, gpu.memory.copies)
+        self.copies = [Copies(trace, gpu.memory.copies)]
+        if sharing:
+            self.copies = sharing.copies(gpu.memory.copies)
+            self.adopt(self.plan)
 
     def _make_units(self) -> None:
         gpu, sms, streams = self.gpu, self.gpu.sm.count, self.streams.places
@@ -117,7 +130,7 @@ class Machine(Inputs):
             ),
             l2_state.make_state(
                 gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz,
-                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep,
+                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, *self._labels(),
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
@@ -127,6 +140,20 @@ class Machine(Inputs):
         self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
             (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
         )
+
+    def _labels(self) -> tuple[list[int], bool, np.ndarray | None]:
+        """What the L2 must know of classes of work: the class of each place of the streams, limits, slices."""
+        if self.plan is None or not isinstance(self.streams, Together):
+            return [], False, None
+        places = [self.streams.class_of_place(place) for place in range(self.streams.places)]
+        return places, self.plan.ways is not None, self.plan.slices
+
+    def adopt(self, plan: Plan) -> None:
+        """Hold the classes of work to a plan from now on."""
+        self.plan = plan
+        self.dispatch.quota[:] = plan.quota.reshape(-1, dispatch.QUOTA_COLUMNS)
+        if plan.ways is not None:
+            self.memory.l2.tags.owners.ways[:] = plan.ways
 
     @property
     def now(self) -> int:

@@ -14,6 +14,7 @@ from rayplay.replay.sm import ctas as dispatch
 
 NOW, UNTIL, BOUND = range(3)  # of the clock: begin and end of the quantum under way, end of the round under way
 GO_ON, SETTLED, WAITS_FOR_WARPS = range(3)
+NO_ROOM, NONE_LEFT = -1, -2  # in place of a kernel
 
 
 def make_clock() -> np.ndarray:
@@ -150,22 +151,22 @@ def settle_together(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: i
 
 @inlined
 def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
-    """Offer the chosen kernel's next CTA to one SM after the other; returns CTAs granted, -1 when warps are missing."""
+    """Offer the next CTA of the chosen kernel to one SM after the other; returns CTAs granted, -1: warps are missing."""
     sms, granted = state.unit.shape[0], 0
     last, core, served = state.turn[dispatch.LAST_SM], 0, False
     for turn in range(sms):
         if begins_cluster(state, turn):
             core, served = next_core(state, last, turn), False
         sm = sm_in_turn(state, last, turn, core)
-        row = choose_kernel(state, cycle)
-        if row < 0:
-            break
         if served:
             continue
+        row = choose_kernel(state, sm, cycle)
+        if row == NONE_LEFT:
+            break
         if state.unit[sm, dispatch.START] == cycle + 1:
             granted += 1  # before the warps of another SM's CTA were missing
             served = state.cluster > 1
-        elif dispatch.has_room(state, sm, row):
+        elif row != NO_ROOM:
             if state.warps[state.kernel[row, dispatch.NEXT], 1] > loaded_warps:
                 return -1
             dispatch.grant(state, sm, row, cycle)
@@ -198,14 +199,28 @@ def next_core(state: dispatch.Dispatch, last: int, turn: int) -> int:
 
 
 @inlined
-def choose_kernel(state: dispatch.Dispatch, cycle: int) -> int:
-    """The resident kernel that hands out CTAs: the last one while it has some, else the next in turn; -1 for none."""
-    kernel = state.kernel
+def choose_kernel(state: dispatch.Dispatch, sm: int, cycle: int) -> int:
+    """The resident kernel whose next CTA the SM gets: of the first class with one that fits; NO_ROOM or NONE_LEFT."""
+    found = NONE_LEFT
+    for work_class in range(state.classes):
+        row = kernel_in_turn(state, work_class, cycle)
+        if row >= 0:
+            if dispatch.has_room(state, sm, row):
+                return row
+            found = NO_ROOM
+    return found
+
+
+@inlined
+def kernel_in_turn(state: dispatch.Dispatch, work_class: int, cycle: int) -> int:
+    """The kernel that hands out CTAs of a class: the last one while it has some, else the next in turn; -1: none."""
+    kernel, last = state.kernel, dispatch.LAST_KERNEL + work_class
     kernels = kernel.shape[0]
     for turn in range(kernels):
-        row = (state.turn[dispatch.LAST_KERNEL] + turn) % kernels
-        if kernel[row, dispatch.NEXT] < kernel[row, dispatch.END] and kernel[row, dispatch.OPENS] <= cycle:
-            state.turn[dispatch.LAST_KERNEL] = row
+        row = (state.turn[last] + turn) % kernels
+        has_some = kernel[row, dispatch.NEXT] < kernel[row, dispatch.END] and kernel[row, dispatch.OPENS] <= cycle
+        if has_some and kernel[row, dispatch.CLASS] == work_class:
+            state.turn[last] = row
             return row
     return -1
 

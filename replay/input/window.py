@@ -17,10 +17,13 @@ from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
-from rayplay.replay.input.work import Program, Work
+from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
 
 ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most
+SPACE_SHIFT = 48  # of an address: the number of its trace, where several are replayed together
+SPACE_SECTORS = (1 << SPACE_SHIFT) // SECTOR_BYTES
+MOST_SPACES = 8  # an address of a BVH record has 51 bits
 ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
 WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
 COLUMNS = {
@@ -38,12 +41,21 @@ class Window:
     """
 
     def __init__(
-        self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0
-    ) -> None:
-        """table: place of the intersection table in ``rt_unit_spec.TABLES``; pieces_ahead: ``Trace.warp_batches``."""
+        self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0,
+        spaces: dict[str, list[int]] | None = None,
+    ) -> None:  # fmt: skip
+        """Nothing loaded.
+
+        table         place of the intersection table in ``rt_unit_spec.TABLES``.
+        pieces_ahead  of the tables, as in ``Trace.warp_batches``.
+        spaces        first row of each trace that was joined in ``warps`` and ``nodes``, and the end; None: one trace.
+        """
         self.trace, self.program, self.static, self.table = trace, program, static, table
         count = trace.rows("warps")
         self.info = read_nodes(trace)
+        self.first_warps = spaces["warps"] if spaces else [0, count]
+        for space, first in enumerate(spaces["nodes"][:-1] if spaces else ()):
+            self.info[first:] += min(space, 1) << SPACE_SHIFT + record.ADDRESS_SHIFT
         self.node_kinds = (self.info & 15).astype(np.uint8)
         if table == record.FCC:
             self.info = np.concatenate([self.info, table_nodes()])
@@ -63,7 +75,8 @@ class Window:
                 if len(batch["warp_id"]) and int(batch["warp_id"].max()) < warps:  # else the reader's error comes later
                     rows += WEIGHTS[name] * np.bincount(batch["warp_id"], minlength=warps)
         full = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_PER_BATCH)) + 1
-        bounds = np.unique(np.concatenate([full, np.arange(0, warps, WARPS_PER_BATCH), [warps]]))
+        each = np.arange(0, warps, WARPS_PER_BATCH)
+        bounds = np.unique(np.concatenate([full, each, self.first_warps]))
         return self.trace.warp_batches(bounds.tolist(), present, pieces_ahead)
 
     def load(self, needed: Needed) -> Moved:
@@ -74,12 +87,22 @@ class Window:
         first, last, tables = next(self.batches)
         self.guard.expect(first, last, tables)
         batch = self._prepare(first, last, tables)
+        self._enter_space(batch, first)
         tables.clear()  # as they lie in the file: not held beside the window that takes them in
         moved = Moved(self.arrays, self.first_warp, needed(self.first_warp, first))
         self.arrays = join(self.arrays, moved, batch)
         self.first_warp += first_kept(moved.keep)
         self.loaded_warps = last
         return moved
+
+    def _enter_space(self, batch: Arrays, first: int) -> None:
+        """Put the addresses of a batch of warps into the address space of their trace."""
+        if len(self.first_warps) == 2:
+            return
+        if len(batch["sector"]) and int(batch["sector"].view(np.uint64).max()) >= SPACE_SECTORS:
+            most = f"must be below 2^{SPACE_SHIFT} where several traces are replayed together"
+            raise FormatError(f"{self.trace.path}: table accesses, column address: {most}")
+        batch["sector"] += (int(np.searchsorted(self.first_warps, first, side="right")) - 1) * SPACE_SECTORS
 
     def _prepare(self, first: int, last: int, tables: dict[str, Any]) -> Arrays:
         batch = empty_arrays()

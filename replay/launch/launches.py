@@ -21,6 +21,7 @@ class Launch:
     grid           its CTAs, with work or without.
     ctas           rows (first, end) of its CTAs with work in the table of all CTAs, in launch order.
     instructions   warp-instructions.
+    work_class     number of its class of work.
     """
 
     kernel_id: int
@@ -31,10 +32,15 @@ class Launch:
     grid: int
     ctas: tuple[int, int]
     instructions: int
+    work_class: int = 0
 
 
-def read_launches(trace: Trace, gpu: Gpu, block_instructions: np.ndarray) -> tuple[list[Launch], np.ndarray]:
+def read_launches(
+    trace: Trace, gpu: Gpu, block_instructions: np.ndarray, alone: bool
+) -> tuple[list[Launch], np.ndarray]:
     """The launches in order, and int64[CTAs, 2]: first warp and end of every CTA that has work.
+
+    alone  whether each has the GPU to itself, and an SM no more CTAs of it than its even share.
 
     CTAs whose warps have no visits are left out, so that they change nothing.
     """
@@ -45,7 +51,7 @@ def read_launches(trace: Trace, gpu: Gpu, block_instructions: np.ndarray) -> tup
     launches, ctas, count = [], [np.zeros((0, 2), np.int64)], 0
     for row in range(len(kernels["name"])):
         mine = slice(int(bounds[row]), int(bounds[row + 1]))
-        need, places = places_of(gpu, kernels, row)
+        need, places = places_of(gpu, kernels, row, alone)
         ctas.append(cta_bounds(trace, warps["cta_id"][mine], visits[mine], mine.start, need.warps))
         rows = (count, count + len(ctas[-1]))
         count = rows[1]
@@ -76,13 +82,13 @@ def grid_of(kernels: dict[str, Any], row: int) -> int:
     return math.prod(int(kernels[f"grid_{axis}"][row]) for axis in "xyz")
 
 
-def places_of(gpu: Gpu, kernels: dict[str, Any], row: int) -> tuple[Needs, int]:
+def places_of(gpu: Gpu, kernels: dict[str, Any], row: int, alone: bool) -> tuple[Needs, int]:
     """Needs of a launch's CTA, and the CTAs of it that an SM holds at a time."""
     name = str(kernels["name"][row])
     threads, ctas = math.prod(int(kernels[f"block_{axis}"][row]) for axis in "xyz"), grid_of(kernels, row)
     registers, shared = int(kernels["registers_per_thread"][row]), int(kernels["shared_bytes"][row])
     need = needs(gpu.sm, threads, registers, shared, name)
-    return need, gpu.sm.ctas if gpu.sm.concurrent_kernels > 1 else occupancy(gpu.sm, need, ctas)
+    return need, occupancy(gpu.sm, need, ctas) if alone else gpu.sm.ctas
 
 
 def cta_bounds(trace: Trace, cta: np.ndarray, visits: np.ndarray, base: int, warps_per_cta: int) -> np.ndarray:

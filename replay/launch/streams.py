@@ -35,10 +35,11 @@ class Streams:
                 begun.append(launch)
         return begun
 
-    def take_place(self, stream: int) -> int:
-        """Place of a stream, whose kernel is launched, among the streams told apart: maybe an idle stream's."""
+    def take_place(self, launch: Launch) -> int:
+        """Place of a launched kernel's stream among the streams told apart: maybe an idle stream's."""
         if self.places == 1:
             return 0
+        stream = launch.stream
         place = self.place_of.pop(stream, len(self.place_of))
         if place == self.places:
             place = self.place_of.pop(next(idle for idle in self.place_of if idle not in self.busy))

@@ -18,7 +18,7 @@ from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows,
 from rayplay.replay.unit.schema import value
 from rayplay.replay.unit.streams import Shares, make_shares
 
-READ, WRITE, ATOMIC = 0, 1, 2
+READ, WRITE, ATOMIC, TEXTURE = range(4)  # the last reads, too
 # Columns of ``port``.
 REQUEST_HEAD = 0  # requests transferred
 REQUEST_TAIL = 1  # requests sent

@@ -34,6 +34,7 @@ class Result:
     kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).
     ledger     what each kernel and interval added; the other tables are made of it when asked for.
     host       times of this machine.
+    by_class   tables of classes of work that shared the GPU, in parts.
     """
 
     summary: dict[str, dict[str, Any]]
@@ -42,6 +43,7 @@ class Result:
     ledger: Ledger
     gpu: Gpu
     host: dict[str, Any] = field(default_factory=dict)
+    by_class: dict[str, list[dict[str, np.ndarray]]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         cycles = self.summary["gpu_cycles"]["value"]
@@ -88,6 +90,9 @@ class Result:
             writer.put("kernels", self.kernels)
             if self.pixels is not None:
                 writer.put("pixels", self.pixels)
+            for name, pieces in self.by_class.items():
+                for piece in pieces:
+                    writer.put(name, piece)
             writer.summary(self.summary)
             writer.host(self.host)
 

@@ -29,7 +29,7 @@ class Attribution:
 
     def begin_kernel(self, launch: Launch) -> int:
         """A kernel is launched now. Returns the place of its stream among those told apart."""
-        now, place = self.machine.now, self.machine.streams.take_place(launch.stream)
+        now, place = self.machine.now, self.machine.streams.take_place(launch)
         if place in self.sharing:
             self._note_share_until(now, place)
         self.sharing[place] = launch

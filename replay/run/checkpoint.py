@@ -36,7 +36,7 @@ def state_of(kernels: Attribution) -> Checkpoint:
     facts["sharing"] = [[place, launch.kernel_id] for place, launch in kernels.sharing.items()]
     facts["finished"] = [launch.kernel_id for launch in kernels.finished]
     facts["spans"] = [[kernel_id, *span] for kernel_id, span in kernels.spans.items()]
-    facts["copies_made"] = machine.copies.next
+    facts["copies_made"] = machine.copies[0].next
     facts["engine_cpu_seconds"] = machine.engine_cpu_seconds
     facts["window"] = {"first_warp": machine.window.first_warp, "loaded_warps": machine.window.loaded_warps}
     arrays |= {f"window.{name}": array for name, array in machine.window.arrays.items()}
@@ -62,7 +62,7 @@ def go_on(kernels: Attribution, was: Checkpoint) -> None:
     kernels.sharing = {place: launches[kernel_id] for place, kernel_id in facts["sharing"]}
     kernels.finished = [launches[kernel_id] for kernel_id in facts["finished"]]
     kernels.spans = {kernel_id: (begin, end) for kernel_id, begin, end in facts["spans"]}
-    machine.copies.next = facts["copies_made"]
+    machine.copies[0].next = facts["copies_made"]
     machine.engine_cpu_seconds = facts["engine_cpu_seconds"]
     _open_window(machine, facts["window"], arrays)
     _open_ledger(kernels.ledger, facts["ledger"], arrays)

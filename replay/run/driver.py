@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rayplay.formats.dataset.reader import Trace, open_trace
@@ -15,7 +15,10 @@ from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.launch.selection import Selection
+from rayplay.replay.launch.shared import Shared
+from rayplay.replay.launch.together import Together
 from rayplay.replay.memory import l1
+from rayplay.replay.results.by_class import ClassTimeline, class_tables
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.results.per_kernel import Attribution
@@ -40,6 +43,7 @@ def simulate(
     model: str | None = None,
     interval: int = INTERVAL_CYCLES,
     notes: Checkpoints | None = None,
+    shared: Shared | None = None,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -53,6 +57,7 @@ def simulate(
     model             one of ``work.MODELS``; None for ``characterised`` with a characterisation, else ``pipeline``.
     interval          cycles of a row of the timeline; changes nothing else.
     notes             where checkpoints are kept, and maybe one to go on from; changes no result.
+    shared            classes of work that share the GPU, of the trace ``shared.joined.trace``.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -67,13 +72,16 @@ def simulate(
         raise UserError(f"interval must be 1 to {LONGEST_INTERVAL_CYCLES:,} cycles, not {interval}")
     if model == "pipeline" and characterisation is not None:
         raise UserError(f"characterisation {characterisation}: the model pipeline takes its latencies from the GPU")
-    expect_program(trace)
+    if shared is None:
+        expect_program(trace)
+    elif model == "gatsim":
+        raise UserError("model gatsim: cannot replay classes of work together, for it replays launch after launch")
     latencies, chosen = read_characterisation(trace, characterisation), selection or Selection()
     replay: Replay | gatsim.Replay
     if model == "gatsim":
         replay = gatsim.Replay(gatsim.Machine(trace, gpu, latencies, chosen))
     else:
-        replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads), quantum, interval)
+        replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads, shared), quantum, interval)
     seconds = gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS
     with first_use("the engine of this model", seconds):
         replay.machine.compile()
@@ -104,7 +112,10 @@ class Replay:
     interval: int = INTERVAL_CYCLES
 
     def __post_init__(self) -> None:
-        self.kernels = Attribution(self.machine)
+        self.kernels, together = Attribution(self.machine), self.machine.streams
+        self.by_class = None
+        if self.machine.sharing is not None and isinstance(together, Together):
+            self.by_class = ClassTimeline(self.machine, together, self.machine.sharing.joined.names)
 
     def run(self, progress: Callable[[Standing], None], notes: Checkpoints | None = None) -> None:
         """Replay every launch, each as soon as it may begin."""
@@ -122,12 +133,18 @@ class Replay:
                 machine.load()
             elif status == step.KERNEL_OVER:
                 self._finish()
+                if machine.streams.is_over and machine.streams.running:
+                    break  # repeats of classes of work that have ended before
                 self._launch()
             elif status == step.RUNNING and machine.streams.running:
                 self.kernels.ledger.note_interval(machine.now, unit_counters(machine, machine.now))
+                if self.by_class:
+                    self.by_class.note(machine.now)
             watchdog.look(machine, status)
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*checkpoint.state_of(self.kernels))
+        for kernel_id in machine.streams.running:
+            self.kernels.end_kernel(kernel_id, machine.now)
         self.kernels.note_kernels()
 
     def _launch(self) -> None:
@@ -138,9 +155,13 @@ class Replay:
             if len(self.kernels.spans) == 0 or (machine.streams.most_at_once == 1 and gpu.l1.is_emptied):
                 machine.l1 = l1.split(machine.l1, gpu.l1, launch.need.shared_bytes * launch.places)
             stream = self.kernels.begin_kernel(launch)
-            machine.copies.make(launch.kernel_id, machine.memory.l2, now, stream)
+            machine.launch_of[launch.kernel_id] = launch
+            machine.copies[launch.work_class].make(launch.kernel_id, machine.memory.l2, now, stream)
             opens = now + gpu.sm.launch_cycles(launch.grid)
-            dispatch.admit(machine.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream)
+            dispatch.admit(
+                machine.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream,
+                launch.work_class,
+            )  # fmt: skip
         if dispatch.over(machine.dispatch, now):  # without work, and without a latency
             self._finish()
             self._launch()
@@ -157,4 +178,14 @@ class Replay:
 
     def result(self) -> Result:
         """Metrics and tables at the end."""
-        return collect(self.machine, self.kernels.ledger, self.kernels.spans)
+        machine, ledger, spans = self.machine, self.kernels.ledger, self.kernels.spans
+        if self.by_class is None:
+            return collect(machine, ledger, spans)
+        for added in ledger.kernels:  # of a repeat that was cut off, what it had executed
+            launch = machine.launch_of.get(added.kernel_id)
+            if launch is not None and launch.kernel_id >= self.by_class.together.kernels:
+                done = int(ledger.by_name(added)["sm"]["warp_instructions"].sum())
+                machine.launch_of[launch.kernel_id] = replace(launch, instructions=done)
+        result = collect(machine, ledger, spans)
+        result.by_class = class_tables(self.by_class, spans)
+        return result

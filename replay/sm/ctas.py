@@ -6,6 +6,9 @@ order; when none is left the next resident kernel does. How many CTAs an SM hold
 shared memory and CTA limit, and for a kernel that runs alone is never more than its even share of the grid
 (``docs/sources/accel-sim.md#cta-dispatch``). An SM that wants a CTA stops after the cycle in which it asks
 (``rounds.py``), so the order does not depend on where the quanta end.
+
+Kernels belong to classes of work. Where there are several, or a partition, an SM is offered the first class in order that
+has a CTA to hand out and finds room within its quota of the SM: warps, CTAs, registers and bytes of shared memory.
 """
 
 from dataclasses import dataclass
@@ -56,9 +59,14 @@ REGISTERS = 5
 SHARED = 6
 PLACES = 7  # most CTAs of an SM
 STREAM = 8  # place among the streams told apart (``unit.streams``)
-KERNEL_COLUMNS = 9
+CLASS = 9  # of work
+KERNEL_COLUMNS = 10
 
-LAST_SM, LAST_KERNEL = range(2)  # columns of turn
+# Columns of ``quota`` and ``used``.
+QUOTA_WARPS, QUOTA_CTAS, QUOTA_REGISTERS, QUOTA_SHARED = range(4)
+QUOTA_COLUMNS = 4
+
+LAST_SM, LAST_KERNEL = range(2)  # columns of turn; a kernel for each class from the latter on
 
 
 @dataclass(frozen=True)
@@ -97,16 +105,23 @@ class Dispatch(NamedTuple):
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
     ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them ended, NONE before the first
     kernel: FixedRows  # int64[kernels, KERNEL_COLUMNS]
-    turn: np.ndarray  # int64[2]: SM and kernel served last
+    turn: np.ndarray  # int64[1 + classes]: SM served last, kernel of each class
+    quota: FixedRows  # int64[sms * classes, QUOTA_COLUMNS]: the most that a class may hold of an SM
+    used: FixedRows  # int64[sms * classes, QUOTA_COLUMNS]: what it holds
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
     cluster: int
     max_warps: int
     registers: int
     shared_bytes: int
+    classes: int
+    has_quota: bool
 
 
-def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
-    """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches."""
+def make_state(spec: Spec, warps: np.ndarray, kernels: int, classes: int = 1, has_quota: bool = False) -> Dispatch:
+    """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches.
+
+    has_quota  whether classes are held to quotas, which are whole SMs here.
+    """
     unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
     unit[:, [ASK, NEXT_EVENT, START]] = FAR
     unit[:, [LAST_CORE, TURN]] = spec.cluster - 1
@@ -118,12 +133,16 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
         np.zeros((spec.count, kernels), np.int64),
         np.full((spec.count, kernels), NONE, np.int64),
         kernel,
-        np.array([spec.count - 1, 0]),
+        np.array([spec.count - 1, *[0] * classes]),
+        np.tile([spec.warps, spec.ctas, spec.registers, spec.shared_bytes], (spec.count * classes, 1)),
+        np.zeros((spec.count * classes, QUOTA_COLUMNS), np.int64),
         warps,
         spec.cluster,
         spec.warps,
         spec.registers,
         spec.shared_bytes,
+        classes,
+        has_quota,
     )
 
 
@@ -161,11 +180,13 @@ def occupancy(spec: Spec, need: Needs, ctas: int) -> int:
 
 
 def admit(
-    state: Dispatch, kernel_id: int, ctas: tuple[int, int], opens: int, need: Needs, places: int, stream: int
-) -> int:
+    state: Dispatch, kernel_id: int, ctas: tuple[int, int], opens: int, need: Needs, places: int, stream: int,
+    work_class: int = 0,
+) -> int:  # fmt: skip
     """Make a kernel resident: it hands out the CTAs of rows ``ctas`` from cycle ``opens`` on. Returns its row."""
     row = int(np.flatnonzero(state.kernel[:, KERNEL] == NONE)[0])
-    state.kernel[row] = (kernel_id, *ctas, opens, need.warps, need.registers, need.shared_bytes, places, stream)
+    resources = (need.warps, need.registers, need.shared_bytes)
+    state.kernel[row] = (kernel_id, *ctas, opens, *resources, places, stream, work_class)
     state.unit[:, ASK] = np.minimum(state.unit[:, ASK], opens)
     return row
 
@@ -201,7 +222,30 @@ def has_room(state: Dispatch, sm: int, row: int) -> bool:
         and unit[sm, REGISTERS_USED] + kernel[row, REGISTERS] <= state.registers
         and unit[sm, SHARED_USED] + kernel[row, SHARED] <= state.shared_bytes
         and find_slots(unit[sm, SLOTS_USED], kernel[row, WARPS], state.max_warps) >= 0
+        and (not state.has_quota or within_quota(state, sm, row))
     )
+
+
+@inlined
+def within_quota(state: Dispatch, sm: int, row: int) -> bool:
+    """Whether one more CTA of a resident kernel leaves its class within its quota of the SM."""
+    at, kernel, used, quota = sm * state.classes + state.kernel[row, CLASS], state.kernel, state.used, state.quota
+    return (
+        used[at, QUOTA_WARPS] + kernel[row, WARPS] <= quota[at, QUOTA_WARPS]
+        and used[at, QUOTA_CTAS] < quota[at, QUOTA_CTAS]
+        and used[at, QUOTA_REGISTERS] + kernel[row, REGISTERS] <= quota[at, QUOTA_REGISTERS]
+        and used[at, QUOTA_SHARED] + kernel[row, SHARED] <= quota[at, QUOTA_SHARED]
+    )
+
+
+@inlined
+def hold(state: Dispatch, sm: int, row: int, ctas: int) -> None:
+    """The class of a resident kernel holds so many CTAs of it more in the SM."""
+    at, kernel, used = sm * state.classes + state.kernel[row, CLASS], state.kernel, state.used
+    used[at, QUOTA_WARPS] += ctas * kernel[row, WARPS]
+    used[at, QUOTA_CTAS] += ctas
+    used[at, QUOTA_REGISTERS] += ctas * kernel[row, REGISTERS]
+    used[at, QUOTA_SHARED] += ctas * kernel[row, SHARED]
 
 
 @compiled
@@ -221,6 +265,7 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     unit[sm, NEXT_EVENT] = min(unit[sm, NEXT_EVENT], cycle + 1)
     kernel[row, NEXT] += 1
     state.live[sm, row] += 1
+    hold(state, sm, row, 1)
     at = sm * MAX_CTAS + place
     state.cta[at, LIVE] = 0
     state.cta[at, SLOT] = row
@@ -272,6 +317,7 @@ def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
     unit[sm, REGISTERS_USED] -= state.kernel[row, REGISTERS]
     unit[sm, SHARED_USED] -= state.kernel[row, SHARED]
     state.live[sm, row] -= 1
+    hold(state, sm, row, -1)
     state.ended[sm, row] = now
     if state.kernel[row, NEXT] < state.kernel[row, END] or unit[sm, HELD] == 0:
         unit[sm, ASK] = min(unit[sm, ASK], now)

@@ -174,6 +174,8 @@ def victim(state: cache.Cache, at: int, group: int) -> int:
         if state.free_ways[group, word]:
             way = state.ways - 1 - 64 * word - lowest_bit(state.free_ways[group, word])
             return (group << state.way_shift) + way
+    if state.owners.are_limited and is_over_limit(state, at, group):
+        return oldest_of_class(state, at, group)
     row = oldest(state, at, 2 * group)
     if 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways:
         dirty = oldest(state, at, 2 * group + 1)
@@ -181,6 +183,51 @@ def victim(state: cache.Cache, at: int, group: int) -> int:
         if dirty >= 0 and (state.line[dirty, cache.USED_AT], dirty) < (clean_at, row):
             row = dirty
     return row
+
+
+@inlined
+def class_of(state: cache.Cache, row: int) -> int:
+    """Class of work that a line was allocated for."""
+    return state.owners.class_of[state.owners.owner[row] >> 1]
+
+
+@compiled
+def is_over_limit(state: cache.Cache, at: int, group: int) -> bool:
+    """Whether the class of the access under way has as many lines of a full set as it may have."""
+    owner, held = state.owners.class_of[state.owners.label[at] >> 1], 0
+    for way in range(state.ways):
+        held += class_of(state, (group << state.way_shift) + way) == owner
+    return held >= state.owners.ways[owner]
+
+
+@compiled
+def oldest_of_class(state: cache.Cache, at: int, group: int) -> int:
+    """The row that ``victim`` chooses among those of the access's class; -1 where all wait for data."""
+    owner, best = state.owners.class_of[state.owners.label[at] >> 1], -1
+    takes_dirty = 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways
+    for way in range(state.ways):
+        row = (group << state.way_shift) + way
+        status = state.line[row, cache.STATUS]
+        if class_of(state, row) != owner or status & cache.ALL_RESERVED or (status & cache.ALL_DIRTY and not takes_dirty):
+            continue
+        if best < 0 or state.line[row, cache.USED_AT] < state.line[best, cache.USED_AT]:
+            best = row
+    return best
+
+
+@compiled
+def note_use(state: cache.Cache, at: int, sector: int) -> None:
+    """Count a hit of the access under way by the lines of its set that were used since its line was."""
+    row = find(state, at, sector >> state.sector_shift)
+    offset = sector & ((1 << state.sector_shift) - 1)
+    if row < 0 or not (state.line[row, cache.STATUS] >> cache.VALID >> offset) & 1:
+        return
+    since, first = 0, row >> state.way_shift << state.way_shift
+    for other in range(first, first + state.ways):
+        is_newer = state.line[other, cache.USED_AT] > state.line[row, cache.USED_AT]
+        since += is_newer and state.line[other, cache.STATUS] & cache.IN_USE != 0
+    owner = state.owners.class_of[state.owners.label[at] >> 1]
+    state.owners.use[at * state.owners.classes + owner, since] += 1
 
 
 @inlined
@@ -231,6 +278,8 @@ def allocate(state: cache.Cache, at: int, now: int, row: int, line: int, offset:
         state.free_ways[group, word] &= ~bit
     head = at * state.buckets + bucket(line, state.buckets)
     state.unit[at, cache.FOUND_LINE] = -1
+    if state.owners.are_kept:
+        state.owners.owner[row] = state.owners.label[at]
     state.line[row, cache.TAG] = line
     state.line[row, cache.USED_AT] = now
     state.line[row, cache.STATUS] = cache.ALL_READABLE | (1 << cache.RESERVED) << offset

@@ -26,7 +26,8 @@ from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.unit import clocks
 
 NET_CYCLE, L2_CYCLE, BEGUN = range(3)  # columns of lockstep: first cycle not done, of crossbar, L2, and core
-GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, their slice, ``l2.home_of``
+# Columns of known: sectors that live together, their slice, ``l2.home_of``; and where the last request goes.
+GRAIN, SLICE, HOME, PART = range(4)
 
 
 class Crossbar(NamedTuple):
@@ -38,7 +39,7 @@ class Crossbar(NamedTuple):
     to_core: clocks.Ratio
     from_l2: clocks.Ratio
     to_l2: clocks.Ratio
-    known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see above
+    known: FixedRows  # int64[sms, 4]: of the last request of each SM that competed, see above
     lockstep: np.ndarray  # int64[3]
     round_robin: bool
 
@@ -54,7 +55,7 @@ def make_state(
         clocks.ratio(net_khz, core_khz),
         clocks.ratio(l2_khz, net_khz),
         clocks.ratio(net_khz, l2_khz),
-        np.full((sms, 3), -1, np.int64),
+        np.full((sms, 4), -1, np.int64),
         np.zeros(3, np.int64),
         round_robin,
     )
@@ -111,7 +112,8 @@ def offer_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, sm: int
         known[sm, GRAIN] = sector >> cache.addresses.grain_shift
         known[sm, SLICE] = slice_of(cache.addresses, sector)
         known[sm, HOME] = l2.home_of(cache, sector)
-    arbiter.compete(state.requests, sm, known[sm, SLICE])
+    known[sm, PART] = l2.goes_to(cache, known[sm, SLICE], port.request[at, 2] >> ports.STREAM_SHIFT)
+    arbiter.compete(state.requests, sm, known[sm, PART])
 
 
 @inlined
@@ -135,7 +137,7 @@ def transfer_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, cyc
         first = arbiter.first_in_turn(net, cycle, 0)
         for step in range(sms):
             sm = (first + step) % sms
-            part = state.known[sm, SLICE]
+            part = state.known[sm, PART]
             if arbiter.may_go(net, sm, part, cycle) and has_room(state, cache, cycle, part):
                 take_request(state, port, cache, cycle, part, sm)
                 net.pointer[part] = cycle

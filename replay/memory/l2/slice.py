@@ -16,12 +16,13 @@ from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
 from rayplay.replay.memory.cache.state import set_of
+from rayplay.replay.memory.cache.tags import note_use
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.port import ATOMIC, STREAM_SHIFT, WRITE
+from rayplay.replay.memory.port import ATOMIC, STREAM_SHIFT, TEXTURE, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
@@ -242,6 +243,8 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     lag = now + own[part, l2.COPIED] - used  # of the replacement's time behind the data array's
     tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
+    if tags.owners.are_kept:
+        label(state, part, state.input[row, 2] >> STREAM_SHIFT, kind == TEXTURE, sector)
     if kind == WRITE:
         payload = word | state.input[row, 2] >> STREAM_SHIFT << WORD_BITS
         answer = write(tags, part, used, sector, home, byte_mask, 0, payload, queued)
@@ -265,6 +268,20 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
 
 
 @inlined
+def label(state: l2.L2, part: int, stream: int, is_texture: bool, sector: int) -> None:
+    """Note whose access is looked up, and how it uses its line."""
+    state.tags.owners.label[part] = 2 * stream + is_texture
+    if state.tags.owners.are_limited:
+        note_use(state.tags, part, sector)
+
+
+@inlined
+def goes_to(state: l2.L2, part: int, stream: int) -> int:
+    """Slice that a stream's requests to the slice of their address go to."""
+    return state.remap[stream, part] if state.is_remapped else part
+
+
+@inlined
 def schedule(state: l2.L2, memory: Dram, part: int, now: int, failed: bool) -> None:
     """Find the slice's next event; what only the DRAM channel can bring about is left to it."""
     own, tags = state.slice, state.tags
@@ -278,17 +295,18 @@ def schedule(state: l2.L2, memory: Dram, part: int, now: int, failed: bool) -> N
 
 
 @entry_point
-def warm(state: l2.L2, first: int, count: int, mask: int, now: int, stream: int) -> None:
+def warm(state: l2.L2, first: int, count: int, mask: int, space: int, now: int, stream: int) -> None:
     """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
 
-    mask    bits of a sector number that count. Sectors are used one after the other, though all in cycle ``now``: a
+    mask    bits of a sector number that count; ``space`` is added to them. Sectors are used one after the other, though all in cycle ``now``: a
             slice's time of use is ahead of its cycle by the sectors that were copied to it.
     stream  of the kernel that the copy is made for.
     """
     for number in range(first, first + count):
-        sector = number & mask
-        part = slice_of(state.addresses, sector)
+        sector = (number & mask) + space
+        part = goes_to(state, slice_of(state.addresses, sector), stream)
         used = now + state.slice[part, l2.COPIED]  # ``now`` is a core cycle
         count_for(state.tags, part, stream)
+        state.tags.owners.label[part] = 2 * stream
         cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
         state.slice[part, l2.COPIED] += 1

@@ -1,5 +1,6 @@
 """The slices of the L2: their description, the queues between crossbar, slice and DRAM, the arrays they live in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,16 +83,21 @@ class L2(NamedTuple):
     to_core: Ratio
     from_core: Ratio
     to_net: Ratio
+    remap: np.ndarray  # int64[places, slices]: where the requests of a stream to a slice go
+    is_remapped: bool
 
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
-    l2_khz: int, streams: int = 1, lockstep: bool = False,
+    l2_khz: int, streams: int = 1, lockstep: bool = False, class_of: Sequence[int] = (), are_limited: bool = False,
+    remap: np.ndarray | None = None,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
     out_packets  packets that the crossbar's buffer before a slice holds.
     in_flight    most requests that all SMs may have under way.
+    class_of, are_limited  as in ``owners.make_owners``.
+    remap        slice that the requests of each class go to, by the slice of their address; None: to that.
     """
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
@@ -101,7 +107,7 @@ def make_state(
     out_ring = ring_size(in_flight)
     out_pitch = pitch(out_ring, 2)
     state = L2(
-        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, True, streams),
+        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, True, streams, class_of, are_limited),
         addresses,
         np.zeros((slices, SLICE_COLUMNS), np.int64),
         np.zeros((slices * ring, 5), np.int64),
@@ -110,6 +116,7 @@ def make_state(
         np.zeros((slices, len(COUNTERS)), np.int64),
         ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
         per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz), ratio(l2_khz, net_khz),
+        np.zeros((1, 1), np.int64) if remap is None else remap[list(class_of)], remap is not None,
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

@@ -85,7 +85,7 @@ def test_a_trace_takes_the_cycles_of_the_slow_twin(generated: Path, gpu: Gpu, ca
     tables = {name: trace.read(name) for name in ("instructions", "blocks")}
     lengths = load_program(tables, read_characterisation(trace, None), "trace").length
     cycles = 0
-    launches, ctas = read_launches(trace, small, lengths)
+    launches, ctas = read_launches(trace, small, lengths, True)
     for launch in launches:
         blocks = [warps[first:last] for first, last in ctas[slice(*launch.ctas)]]
         machine = inputs.machine_of(small, occupancy(small.sm, launch.need, len(blocks)), launch.need.warps)

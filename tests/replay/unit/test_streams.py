@@ -13,12 +13,14 @@ from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.edit.merge import PIXEL_TABLES, merge
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
+from rayplay.replay.launch.launches import Launch
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.streams import Streams
 from rayplay.replay.picture import draw_roofline, draw_units
 from rayplay.replay.results.ledger import APART
 from rayplay.replay.results.metrics import Result
 from rayplay.replay.run.driver import simulate
+from rayplay.replay.sm.ctas import Needs
 from rayplay.replay.unit.streams import NOT_SHARED
 from tests.replay.engine.test_laws import digest
 from tests.replay.launches import Kernel, write_kernels
@@ -149,7 +151,9 @@ def test_more_streams_than_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_stream_keeps_its_place() -> None:
     streams = Streams([], 2)
     streams.places = 2
-    assert [streams.take_place(stream) for stream in (5, 3, 5, 8, 3, 5)] == [0, 1, 0, 1, 0, 1]
+    need = Needs(1, 0, 0)
+    launches = [Launch(0, "", stream, need, 1, 1, (0, 1), 1) for stream in (5, 3, 5, 8, 3, 5)]
+    assert [streams.take_place(launch) for launch in launches] == [0, 1, 0, 1, 0, 1]
 
 
 def test_pictures_count_every_cycle_once(trace: Path, tmp_path: Path) -> None:
