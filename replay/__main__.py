@@ -18,6 +18,8 @@ from rayplay.replay.layers import RESULTS
 if TYPE_CHECKING:
     from rayplay.formats.dataset.reader import Trace
     from rayplay.formats.place.checkpoint import Checkpoints
+    from rayplay.replay.gpu.description import Gpu
+    from rayplay.replay.run.together import How
 
 
 def main() -> None:
@@ -54,7 +56,12 @@ def main() -> None:
 def replay_and_draw(arguments: argparse.Namespace) -> None:
     """Replay one trace, write its result, and draw it."""
     check_targets(arguments)
-    replay_trace(arguments)
+    if arguments.partition is None:
+        if arguments.each_once or arguments.no_alone:
+            raise UserError(f"--{'each-once' if arguments.each_once else 'no-alone'}: needs --partition")
+        replay_trace(arguments)
+    else:
+        replay_classes(arguments)
     if arguments.picture is not None:
         draw(arguments.out, arguments.picture)
 
@@ -109,6 +116,46 @@ def replay_trace(arguments: argparse.Namespace) -> None:
         if arguments.out is not None:
             result.write(arguments.out, provenance(arguments))
             print(f"wrote {arguments.out}", file=sys.stderr)
+
+
+def replay_classes(arguments: argparse.Namespace) -> None:
+    """Replay ``arguments.classes`` (default: the trace) together under a partition."""
+    from rayplay.replay.gpu.description import load, notes
+    from rayplay.replay.launch.classes import join, parse
+    from rayplay.replay.results.metrics import table
+    from rayplay.replay.run.progress import Heartbeat
+    from rayplay.replay.run.together import How, class_lines, replay_together
+    from rayplay.replay.sharing.rules import of_gpu, read_partition
+
+    for name in ("resume", "characterisation", "kernel", "kernel_name", "launch_skip", "launch_count"):
+        if getattr(arguments, name):
+            raise UserError(f"--{name.replace('_', '-')}: cannot be used with --partition")
+    texts = getattr(arguments, "classes", None) or [str(arguments.trace)]
+    joined = join([parse(text) for text in texts])
+    gpu = load(arguments.gpu, of_gpu(arguments.assignments)).scaled(arguments.scale)
+    for line in notes(arguments.gpu):
+        print(line, file=sys.stderr)
+    how = How(
+        read_partition(arguments.partition, arguments.assignments), not arguments.each_once, not arguments.no_alone,
+        arguments.model, arguments.quantum, arguments.threads, arguments.interval,
+    )  # fmt: skip
+    with Heartbeat(arguments.heartbeat) as heartbeat:
+        result = replay_together(joined, gpu, how, heartbeat)
+    names = " and ".join(each.trace.name for each in joined.classes)
+    lines = [f"{names} on {gpu.name} under {arguments.partition}", *class_lines(result), table(result)]
+    answer(arguments, lines, lambda: metric_records(names, gpu.name, result.summary))
+    if arguments.out is not None:
+        result.write(arguments.out, class_provenance(texts, gpu, how))
+        print(f"wrote {arguments.out}", file=sys.stderr)
+
+
+def class_provenance(texts: list[str], gpu: "Gpu", how: "How") -> dict[str, object]:
+    """How a result of classes of work was made."""
+    from dataclasses import asdict
+
+    given: dict[str, object] = {"classes": [Path(text).name for text in texts], "partition": asdict(how.partition)}
+    given |= {"repeats": how.repeats, "model": how.model or "default", "interval_cycles": how.interval}
+    return {"command": "replay", "gpu": asdict(gpu)} | given
 
 
 def metric_records(trace: str, gpu: str, summary: dict[str, Any]) -> Iterator[Record]:

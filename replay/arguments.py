@@ -82,6 +82,7 @@ def add_options(made: argparse.ArgumentParser) -> None:
         help="Parquet file of instruction latencies to use instead of the trace's own",
     )
     add_selection(made)
+    add_sharing(made)
     made.add_argument(
         "--heartbeat", type=float, metavar="SECONDS", help="print cycle, rate and expected end this often, for logs"
     )
@@ -107,6 +108,18 @@ def add_selection(made: argparse.ArgumentParser) -> None:
         "--launch-skip", type=int, default=0, metavar="N", help="leave out the first N launches (default: 0)"
     )
     made.add_argument("--launch-count", type=int, metavar="N", help="replay at most N launches (default: all)")
+
+
+def add_sharing(made: argparse.ArgumentParser) -> None:
+    """Add the options of classes of work that share the GPU."""
+    made.add_argument("--partition", metavar="NAME|FILE",
+                      help="replay the traces together, each a class of work written [NAME=]TRACE[:STREAM[,...]], "
+                      "under a partition of the GPU; --set partition.KEY=VALUE changes its values")  # fmt: skip
+    made.add_argument("--each-once", action="store_true",
+                      help="with --partition: a class ends with its last launch, and does not begin again until every "
+                      "other has ended once")  # fmt: skip
+    made.add_argument("--no-alone", action="store_true",
+                      help="with --partition: do not replay each class alone, too, for its slowdown")  # fmt: skip
 
 
 def expect_alone(arguments: argparse.Namespace, what: str, *used: str) -> None:

@@ -16,6 +16,7 @@ from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.results.definitions import COUNTERS, FAMILIES, METRICS
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.metrics import rt_metrics
+from rayplay.replay.sharing import rules
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import schema as config
 from rayplay.replay.unit.streams import NOT_SHARED
@@ -42,6 +43,24 @@ follow (so that in `utilisation` each has 0 of `rt_unit`, and kernel -1 all). Ca
 kernel's own cycles, which overlap: they do not sum.
 
 """
+SHARING_TEXT = """\
+## Classes of work together
+
+`rayplay replay [NAME=]TRACE[:STREAM,...] ... --gpu GPU --partition NAME` replays several traces, or streams of one, at
+once: each is a class of work, and a partition divides the GPU among them. A class whose launches have all ended begins
+again until every other has ended once (`--each-once`: it does not); repeats of launch k of n launches in all have the
+numbers k + n, k + 2n and so on. Each trace has an address space of its own: its place stands above the 49 low bits of
+an address. Each class launches `sm.concurrent_kernels` of its kernels at a time, as its trace alone does. An SM takes
+a CTA of the first class in order that has one and fits.
+
+The table `classes` has the cycle at which each ended once and its slowdown against its own trace alone on the whole
+GPU; `class_counters` has every counter by class, and `class_timeline` by interval, with the lines of the L2 that
+each class holds. The class `""` has what belongs to no stream (see above), so that all sum to the total exactly.
+`weighted_speedup` and `fairness` in `summary.json` follow from the slowdowns.
+
+A partition is a `.toml` file with these keys; `--set partition.KEY=VALUE` changes one.
+
+"""
 DESCRIPTION_TEXT = """\
 ## GPU descriptions
 
@@ -62,7 +81,17 @@ register is a warning. What the files do not say is as in `accelsim-rtx2060`.
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, *options(), *results(), *shared(), *descriptions(), *derived(), *gaps(), *reference_options()]
+    parts = [
+        HEAD,
+        *options(),
+        *results(),
+        *shared(),
+        *sharing(),
+        *descriptions(),
+        *derived(),
+        *gaps(),
+        *reference_options(),
+    ]
     where = (
         "The folders and files of `replay/` in the order of the data flow; each imports only itself and those above it."
     )
@@ -115,6 +144,21 @@ def results() -> Iterator[str]:
 def shared() -> Iterator[str]:
     """Attribution of counters to kernels that run side by side, and the counters that have none."""
     yield SHARED_TEXT + "\n".join(f"- {unit}: `{'`, `'.join(names)}`" for unit, names in NOT_SHARED.items()) + "\n"
+
+
+def sharing() -> Iterator[str]:
+    """Classes of work and the values of every partition."""
+    yield SHARING_TEXT
+    rows = []
+    for name in rules.names():
+        text = config.read_text(rules.FOLDER / f"{name}.toml")
+        for field in dataclasses.fields(rules.RULES[text.values["rule"]].Spec):
+            source = config.cite(text.comments.get(field.name, ""), r"[\1#\2](sources/\1.md#\2)")
+            meaning = field.metadata["doc"]
+            rows.append(
+                (f"`{name}`", f"`{field.name}`", text.values[field.name], field.metadata["unit"], meaning, source)
+            )
+    yield from table("partition | key | value | unit | meaning | source", rows)
 
 
 def shipped() -> list[str]:

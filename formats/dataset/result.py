@@ -104,7 +104,7 @@ CLASSES = Table(
         Column("passes", "int64", "count", "How often all its launches had ended when the replay did."),
         Column("warp_instructions", "int64", "count", "Instructions that its warps executed, repeats included."),
         Column("resident_warp_cycles", "int64", "warp-cycles", "Cycles that its warps were on SMs, over all warps."),
-        Column("alone_cycles", "int64", "cycles", "Cycles of its own trace replayed alone on the whole GPU; 0: not done."),
+        Column("alone_cycles", "int64", "cycles", "Cycles of its own trace alone on the whole GPU; 0: not known."),
         Column("slowdown", "float64", "1", "cycles / alone_cycles; 0: not known."),
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ class JoinedSource:
         return {name: shifted_rows(self.first_rows(name)[number]) for name in numbered}
 
     def _place(self, table: Table, columns: Columns, number: int) -> Columns:
-        """Renumber the two columns that the schema does not mark as row numbers: streams, and the launch after a copy."""
+        """Renumber the columns that the schema does not mark as row numbers: streams, and the launch after a copy."""
         if table.name == "kernels" and "stream" in columns:
             streams = self.streams[number]
             return {**columns, "stream": np.array([streams[own] for own in columns["stream"].tolist()], np.uint32)}

@@ -1,7 +1,8 @@
-"""``rayplay replay``: several traces on several GPUs, each result under a name of its own."""
+"""``rayplay replay``: several traces on several GPUs, each result under a name of its own; or together."""
 
 import argparse
 from itertools import product
+from pathlib import Path
 
 from rayplay.door.packaged import default_out
 from rayplay.door.parser import Parser
@@ -36,8 +37,10 @@ def perform(arguments: argparse.Namespace) -> int:
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.replay.gpu.description import load
 
-    traces = {name: trace_name(name) for name in arguments.traces}
     gpus = [gpu for each in arguments.gpu or [DEFAULT_GPU] for gpu in each.split(",")]
+    if arguments.partition is not None:
+        return together(arguments, gpus)
+    traces = {name: trace_name(name) for name in arguments.traces}
     if len(traces) * len(gpus) > 1 and (arguments.out or arguments.picture):
         option = "--out" if arguments.out else "--picture"
         raise UserError(f"{option}: takes one replay, not {len(traces)} traces on {len(gpus)} GPUs")
@@ -51,4 +54,29 @@ def perform(arguments: argparse.Namespace) -> int:
         replay_and_draw(argparse.Namespace(**vars(arguments) | {"trace": traces[name], "gpu": gpu, "out": out}))
         if gpu == gpus[-1]:
             arguments.finished.append(name)
+    return 0
+
+
+def together(arguments: argparse.Namespace, gpus: list[str]) -> int:
+    """Replay all traces together on every GPU."""
+    from rayplay.replay.gpu.description import load
+    from rayplay.replay.launch.classes import parse
+    from rayplay.replay.sharing.rules import of_gpu, read_partition
+
+    if len(gpus) > 1 and (arguments.out or arguments.picture):
+        raise UserError(f"{'--out' if arguments.out else '--picture'}: takes one replay, not {len(gpus)} GPUs")
+    read_partition(arguments.partition, arguments.assignments)
+    paths = [parse(text).path for text in arguments.traces]
+    for gpu in gpus:
+        load(gpu, of_gpu(arguments.assignments)).scaled(arguments.scale)
+    names = "-".join(path.name.split(".")[0] for path in paths)
+    for number, gpu in enumerate(gpus):
+        if number and not hasattr(arguments, "records"):
+            print()
+        out = arguments.out or default_out(
+            paths[0].with_name(f"{names}-{Path(arguments.partition).stem}"), gpu, ".result"
+        )
+        given = {"classes": arguments.traces, "trace": paths[0], "gpu": gpu, "out": out}
+        replay_and_draw(argparse.Namespace(**vars(arguments) | given))
+    arguments.finished += arguments.traces
     return 0

@@ -109,7 +109,7 @@ class Machine(Inputs):
         except (MemoryError, OverflowError, OSError) as error:
             raise UserError(f"GPU {gpu.name}: its units do not fit into this machine's memory: {error}") from None
         self.copies = [Copies(trace, gpu.memory.copies)]
-        if sharing:
+        if sharing and self.plan:
             self.copies = sharing.copies(gpu.memory.copies)
             self.adopt(self.plan)
 

@@ -151,7 +151,7 @@ def settle_together(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: i
 
 @inlined
 def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
-    """Offer the next CTA of the chosen kernel to one SM after the other; returns CTAs granted, -1: warps are missing."""
+    """Offer the chosen kernel's next CTA to one SM after the other; returns CTAs granted, -1 for missing warps."""
     sms, granted = state.unit.shape[0], 0
     last, core, served = state.turn[dispatch.LAST_SM], 0, False
     for turn in range(sms):

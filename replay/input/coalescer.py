@@ -25,6 +25,7 @@ SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local a
 # Local memory as Accel-Sim places it: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
 # SMs of 4,096 threads, in unsigned 64-bit addresses, so at their end.
 LOCAL_START_SECTOR = ((1 << 64) + (3 << 30) - 80 * (96 << 10) - 80 * 4096 * SASS_LOCAL_BYTES) >> 5
+LOCAL_SECTORS = 1 << 58  # interleaved local memory lies beyond
 
 
 class Static(NamedTuple):

@@ -14,16 +14,16 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.laws.expect import Guard
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.input import rays as record
-from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
+from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
 
 ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most
-SPACE_SHIFT = 48  # of an address: the number of its trace, where several are replayed together
+SPACE_SHIFT = 49  # of an address: its trace's number, where several are replayed together
 SPACE_SECTORS = (1 << SPACE_SHIFT) // SECTOR_BYTES
-MOST_SPACES = 8  # an address of a BVH record has 51 bits
+MOST_SPACES = 4  # an address of a BVH record has 51 bits
 ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
 WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
 COLUMNS = {
@@ -99,10 +99,12 @@ class Window:
         """Put the addresses of a batch of warps into the address space of their trace."""
         if len(self.first_warps) == 2:
             return
-        if len(batch["sector"]) and int(batch["sector"].view(np.uint64).max()) >= SPACE_SECTORS:
+        sector, space = batch["sector"], int(np.searchsorted(self.first_warps, first, side="right")) - 1
+        is_local = sector >= LOCAL_SECTORS
+        if ((sector < 0) | ((sector >= SPACE_SECTORS) & ~is_local)).any():
             most = f"must be below 2^{SPACE_SHIFT} where several traces are replayed together"
             raise FormatError(f"{self.trace.path}: table accesses, column address: {most}")
-        batch["sector"] += (int(np.searchsorted(self.first_warps, first, side="right")) - 1) * SPACE_SECTORS
+        sector += np.where(is_local, -space, space) * SPACE_SECTORS
 
     def _prepare(self, first: int, last: int, tables: dict[str, Any]) -> Arrays:
         batch = empty_arrays()

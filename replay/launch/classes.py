@@ -94,8 +94,9 @@ def join(given: Sequence[Given]) -> Joined:
         source = JoinedSource(traces, (*PIXEL_TABLES, *(("characterisation",) if uncharacterised else ())))
     joined = Trace(source, traces[0].layout) if source else traces[0]
     spaces = {
-        table: source.first_rows(table) if source else [0, joined.rows(table)] for table in ("warps", "kernels", "nodes")
-    }  # fmt: skip
+        table: source.first_rows(table) if source else [0, joined.rows(table)]
+        for table in ("warps", "kernels", "nodes")
+    }
     classes: list[WorkClass] = []
     for each in given:
         number = paths.index(each.path)

@@ -24,9 +24,13 @@ OF_CLASSES = ("warp_instructions", "resident_warp_cycles")  # counters of the SM
 
 
 def class_counters(machine: Machine, together: Together, cycle: int) -> list[Counters]:
-    """The counters of each class at a cycle, and last what belongs to none."""
+    """The counters of each class at a cycle, and last what belongs to none; a single stream has all."""
     total = unit_counters(machine, cycle)
-    found = [stream_counters(machine, cycle, place) for place in range(together.places)]
+    found = (
+        [total]
+        if together.places == 1
+        else [stream_counters(machine, cycle, place) for place in range(together.places)]
+    )
     names = [(unit, name) for unit, counters in total.items() for name in counters]
     rows: list[Counters] = [{unit: {} for unit in total} for _ in range(len(together.launches) + 1)]
     for unit, name in names:

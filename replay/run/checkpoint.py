@@ -11,6 +11,7 @@ import numpy as np
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.place.checkpoint import Checkpoint, take_back
 from rayplay.replay.engine.machine import Machine
+from rayplay.replay.launch.streams import Streams
 from rayplay.replay.results.ledger import Added, Ledger
 from rayplay.replay.results.per_kernel import Attribution
 
@@ -26,7 +27,7 @@ def state_of(kernels: Attribution) -> Checkpoint:
     arrays: dict[str, np.ndarray] = {"clock": machine.clock, "lane_cycles": machine.lane_cycles}
     for name in UNITS:
         _take(getattr(machine, name), name, facts["numbers"], arrays)
-    streams = machine.streams
+    streams = streams_of(machine)
     facts["streams"] = {
         "unfinished": [launch.kernel_id for launch in streams.unfinished],
         "looked_at": [launch.kernel_id for launch in streams.looked_at],
@@ -54,7 +55,7 @@ def go_on(kernels: Attribution, was: Checkpoint) -> None:
     take_back(machine.lane_cycles, arrays["lane_cycles"], "lane_cycles")
     for name in UNITS:
         setattr(machine, name, _give(getattr(machine, name), name, facts["numbers"], arrays))
-    streams, launches = machine.streams, machine.launch_of
+    streams, launches = streams_of(machine), machine.launch_of
     streams.unfinished = [launches[kernel_id] for kernel_id in facts["streams"]["unfinished"]]
     streams.looked_at = [launches[kernel_id] for kernel_id in facts["streams"]["looked_at"]]
     streams.running = {kernel_id: launches[kernel_id] for kernel_id in facts["streams"]["running"]}
@@ -66,6 +67,12 @@ def go_on(kernels: Attribution, was: Checkpoint) -> None:
     machine.engine_cpu_seconds = facts["engine_cpu_seconds"]
     _open_window(machine, facts["window"], arrays)
     _open_ledger(kernels.ledger, facts["ledger"], arrays)
+
+
+def streams_of(machine: Machine) -> Streams:
+    """The launches of a replay without classes of work, which alone leaves checkpoints."""
+    assert isinstance(machine.streams, Streams)
+    return machine.streams
 
 
 def _take(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -54,14 +54,14 @@ def shares_of(shares: Sequence[int], names: Sequence[str], rule: str) -> tuple[i
 
 
 def expect_some(parts: Sequence[int], names: Sequence[str], rule: str, what: str) -> None:
-    """``UserError`` when a class gets none of what is divided."""
+    """``UserError`` when a class gets none of the units."""
     for name, part in zip(names, np.diff(parts), strict=True):
         if part < 1:
             raise UserError(f"partition {rule}: class {name} would get none of {parts[-1]} {what}; give it more shares")
 
 
 def expect_fit(quota: np.ndarray, work_class: int, name: str, kernel: str, need: Needs, rule: str) -> None:
-    """``UserError`` when no SM ever grants a class what a CTA of its kernel takes."""
+    """``UserError`` when no SM ever grants a class enough for a CTA of its kernel."""
     wanted: list[tuple[int, Any]] = [
         (dispatch.QUOTA_WARPS, need.warps), (dispatch.QUOTA_CTAS, 1), (dispatch.QUOTA_REGISTERS, need.registers),
         (dispatch.QUOTA_SHARED, need.shared_bytes),

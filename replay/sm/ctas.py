@@ -7,8 +7,8 @@ shared memory and CTA limit, and for a kernel that runs alone is never more than
 (``docs/sources/accel-sim.md#cta-dispatch``). An SM that wants a CTA stops after the cycle in which it asks
 (``rounds.py``), so the order does not depend on where the quanta end.
 
-Kernels belong to classes of work. Where there are several, or a partition, an SM is offered the first class in order that
-has a CTA to hand out and finds room within its quota of the SM: warps, CTAs, registers and bytes of shared memory.
+Kernels belong to classes of work. Of several an SM gets a CTA of the first class in order that has one, and room within
+its quota of the SM: warps, CTAs, registers and bytes of shared memory.
 """
 
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
     alone = dataclasses.replace(
         gpu, sm=dataclasses.replace(gpu.sm, count=1)
     )  # else the SM's slots are limited to its part of the launch
-    need, ctas = places_of(alone, trace.read("kernels"), 0)
+    need, ctas = places_of(alone, trace.read("kernels"), 0, gpu.sm.concurrent_kernels == 1)
     places, slots = ctas * need.warps, gpu.rt.cores * gpu.rt.warps
     if fraction == 1.0:
         return Machine(gpu.sm.count, gpu.memory.count, places, slots)

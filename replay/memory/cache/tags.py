@@ -208,7 +208,11 @@ def oldest_of_class(state: cache.Cache, at: int, group: int) -> int:
     for way in range(state.ways):
         row = (group << state.way_shift) + way
         status = state.line[row, cache.STATUS]
-        if class_of(state, row) != owner or status & cache.ALL_RESERVED or (status & cache.ALL_DIRTY and not takes_dirty):
+        if (
+            class_of(state, row) != owner
+            or status & cache.ALL_RESERVED
+            or (status & cache.ALL_DIRTY and not takes_dirty)
+        ):
             continue
         if best < 0 or state.line[row, cache.USED_AT] < state.line[best, cache.USED_AT]:
             best = row

@@ -298,8 +298,8 @@ def schedule(state: l2.L2, memory: Dram, part: int, now: int, failed: bool) -> N
 def warm(state: l2.L2, first: int, count: int, mask: int, space: int, now: int, stream: int) -> None:
     """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
 
-    mask    bits of a sector number that count; ``space`` is added to them. Sectors are used one after the other, though all in cycle ``now``: a
-            slice's time of use is ahead of its cycle by the sectors that were copied to it.
+    mask    bits of a sector number that count; ``space`` is added to them. Sectors are used one after the other,
+            though all in cycle ``now``: a slice's time of use is ahead of its cycle by the sectors copied to it.
     stream  of the kernel that the copy is made for.
     """
     for number in range(first, first + count):
