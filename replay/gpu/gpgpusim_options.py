@@ -130,7 +130,7 @@ def texture_cache(text: str) -> Values:
 
 
 def _instruction_cache(given: dict[str, str]) -> Values:
-    """The cache string of the instruction cache: ``N:64:128:16,L:R:f:N:L,S:2:48,4``; any, where the cache is perfect."""
+    """The string of the instruction cache: ``N:64:128:16,L:R:f:N:L,S:2:48,4``; any, where the cache is perfect."""
     perfect = given.get("gpgpu_perfect_inst_const_cache", "1") != "0"
     text = given["gpgpu_cache:il1"].replace(" ", "")
     match = re.fullmatch(r"N:(\d{1,6}):128:(\d{1,6}),L:R:f:N:L,S:(\d{1,6}):(\d{1,6}),(\d{1,6})(?:,\d+|:\d+)*", text)

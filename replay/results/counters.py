@@ -13,6 +13,7 @@ from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.results.ledger import Counters
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.sm import warps
+from rayplay.replay.sm.models import Core
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.streams import NOT_SHARED, share_of
@@ -25,8 +26,8 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
     resident = stack.warp_cycles_until(core, schedulers, cycle)
     memory = machine.memory
     found = {"lsu": machine.lsu, "l1d": machine.l1, "rt_unit": machine.rt, "port": machine.port, "l2": memory.l2}
-    if has_instruction_cache(core):
-        found["l1i"] = core.instructions
+    if (instructions := instruction_caches(core)) is not None:
+        found["l1i"] = instructions
     return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident)
 
 
@@ -43,9 +44,8 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
         "l2": memory.l2._replace(tags=share_of(memory.l2.tags, place)),
     }  # fmt: skip
     dram = dram_state.stats(share_of(memory.dram, place), cycle, place)
-    if has_instruction_cache(core):
-        cache = core.instructions
-        found["l1i"] = cache._replace(tags=share_of(cache.tags, place))
+    if (instructions := instruction_caches(core)) is not None:
+        found["l1i"] = instructions._replace(tags=share_of(instructions.tags, place))
     counters = named(share_of(core, place), found, dram, parts, resident)
     for unit, names in NOT_SHARED.items():
         for name in names:
@@ -55,9 +55,9 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
     return counters
 
 
-def has_instruction_cache(core: Any) -> bool:
-    """Whether a model's SMs have instruction caches that may miss."""
-    return hasattr(core, "instructions") and not core.instructions.perfect
+def instruction_caches(core: Core) -> instruction_cache.InstructionCache | None:
+    """The instruction caches of a model's SMs; None where they have none, or perfect ones."""
+    return None if isinstance(core, warps.Warps) or core.instructions.perfect else core.instructions
 
 
 def named(

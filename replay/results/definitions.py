@@ -83,7 +83,7 @@ L1I = {
     "hits": Counter(EVENTS, "Fetches whose line was there, of an instruction cache that is not perfect"),
     "misses": Counter(EVENTS, "Fetches that wait for their line"),
     "fails": Counter(EVENTS, "Tries to fetch that found no queue place or MSHR entry; no fetches"),
-    "merges": Counter(EVENTS, "Fetches that joined an MSHR entry; counted among misses, too"),
+    "merges": Counter(EVENTS, "Misses that joined an MSHR entry"),
     "fills": Counter(EVENTS, "Lines that came from the L2"),
     "evictions": Counter(EVENTS, "Lines that were replaced"),
 }

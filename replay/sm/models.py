@@ -52,7 +52,8 @@ begin_cta = resolved(characterised.begin_cta, pipeline.begin_cta)
 begin_warp = resolved(sm.begin, fetch.begin)
 # (core, ctas, sm, now): what a cycle does before the LD/ST unit
 before_memory = resolved(characterised.end_stalls, pipeline.before_memory)
-# (core, ctas, lsus, caches, rays, ports, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after
+# (core, ctas, lsus, caches, rays, ports, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does
+# after that
 after_memory = resolved(characterised.issue, pipeline.after_memory)
 # (core, sm, now) -> the next cycle after ``now`` in which the SM has something to do by itself, or FAR; the second one
 # after a cycle in which ``after_memory`` has said when it checks the ready warps again

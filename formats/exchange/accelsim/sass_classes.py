@@ -107,7 +107,8 @@ def program_counters(instructions: dict[str, Any]) -> np.ndarray:
 
     Instructions stand 16 B apart, except where the text of one says its own (``pc_mark``).
     """
-    found, kernel = [], -1
+    found: list[int] = []
+    kernel = -1
     for own, text in zip(instructions["kernel_id"].tolist(), instructions["text"].tolist(), strict=True):
         mark = _PC.search(text)
         found.append(int(mark[1], 16) if mark else found[-1] + PC_BYTES if own == kernel else 0)

@@ -12,8 +12,8 @@ import numpy as np
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
 from rayplay.replay.memory import instruction_cache
+from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready
-from rayplay.replay.memory.cache.state import FAIL, HIT
 from rayplay.replay.memory.port import Port
 from rayplay.replay.sm import visit, warps
 from rayplay.replay.sm.ctas import Dispatch
@@ -138,9 +138,9 @@ def look_up_next(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> None
     warp, here = core.warp, sm * core.warps + index
     line, stream = core.instructions.line[warp[here, warps.INSTRUCTION]], warp[here, warps.STREAM]
     answer = instruction_cache.look_up(core.instructions, sm, now, line, stream, index)
-    if answer == HIT:
+    if answer == cache_state.HIT:
         unit[sm, pipe.FETCHED] = index
-    elif answer == FAIL:
+    elif answer == cache_state.FAIL:
         unit[sm, pipe.FETCH] |= 1 << index
 
 

@@ -1,4 +1,4 @@
-"""The instruction cache of an SM: lines asked for as a whole, which the L2 answers sector by sector (GPGPU-Sim, L1I)."""
+"""The instruction cache of an SM: lines asked for as a whole, answered sector by sector (GPGPU-Sim, L1I)."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable

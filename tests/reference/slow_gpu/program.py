@@ -72,8 +72,8 @@ class Kernel:
 
 
 def decode(
-    pc: int, opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...], latencies: dict,
-    textures: bool,
+    pc: int, opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...],
+    latencies: dict, textures: bool,
 ):  # fmt: skip
     """The instruction of a dotted opcode, with the latency and initiation interval of its unit."""
     base = opcode.partition(".")[0]
