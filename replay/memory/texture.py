@@ -19,7 +19,7 @@ from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
 from rayplay.replay.memory.cache.state import Cache, Policy
-from rayplay.replay.memory.port import TEXTURE, Port, may_send, send
+from rayplay.replay.memory.port import READ, TEXTURE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, count_for, make_shares
 
@@ -149,7 +149,7 @@ def cycle(state: Texture, port: Port, sm: int, now: int, first_tag: int) -> None
         at = sm * state.request_ring + wrap(unit[sm, REQUEST_HEAD], state.request_ring)
         sector = (state.request[at, 0] << state.tags.sector_shift) + unit[sm, ASKED]
         count_for(port, sm, state.request[at, 2])
-        send(port, sm, now, sector, TEXTURE, cache_state.FULL, first_tag + 4 * state.request[at, 1])
+        send(port, sm, now, sector, READ + TEXTURE, cache_state.FULL, first_tag + 4 * state.request[at, 1])
         unit[sm, ASKED] += 1
         if unit[sm, ASKED] == state.sectors:
             unit[sm, ASKED] = 0

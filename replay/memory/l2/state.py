@@ -89,20 +89,21 @@ class L2(NamedTuple):
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
-    l2_khz: int, streams: int = 1, lockstep: bool = False, class_of: Sequence[int] = (), are_limited: bool = False,
-    remap: np.ndarray | None = None,
+    l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False, sectors: int = 1,
+    class_of: Sequence[int] = (), are_limited: bool = False, remap: np.ndarray | None = None,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
     out_packets  packets that the crossbar's buffer before a slice holds.
     in_flight    most requests that all SMs may have under way.
+    sectors      most that one packet asks for.
     class_of, are_limited  as in ``owners.make_owners``.
     remap        slice that the requests of each class go to, by the slice of their address; None: to that.
     """
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
-    held = out_packets + spec.input_queue + spec.latency_cycles * l2_khz // core_khz + 4
+    held = out_packets + spec.input_queue + (spec.latency_cycles * l2_khz // core_khz + 4) * sectors
     ring = ring_size(held)
     out_ring = ring_size(in_flight)
     out_pitch = pitch(out_ring, 2)
@@ -115,7 +116,8 @@ def make_state(
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
         ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
-        per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz), ratio(l2_khz, net_khz),
+        per_controller, controllers, ratio(l2_khz, core_khz, summed), ratio(core_khz, l2_khz, summed),
+        ratio(l2_khz, net_khz, summed),
         np.zeros((1, 1), np.int64) if remap is None else remap[list(class_of)], remap is not None,
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
