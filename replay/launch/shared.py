@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.launch.classes import Joined, WorkClass
 from rayplay.replay.launch.host_copies import Copies
 from rayplay.replay.launch.launches import Launch
 from rayplay.replay.launch.together import Together
-from rayplay.replay.sharing.plan import Plan, expect_fit
+from rayplay.replay.sharing.plan import Plan, Work, expect_fit
 from rayplay.replay.sharing.rules import RULES
+from rayplay.replay.sm import ctas as dispatch
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,27 @@ class Shared:
         own = [[one for one in launches if one.work_class == number] for number in range(len(self.classes))]
         return Together(own, window, self.repeats, self.spaces["kernels"][-1])
 
+    def work(self, launches: Sequence[Launch]) -> Work:
+        """The classes as a partition sees them."""
+        needs = np.zeros((len(self.classes), dispatch.QUOTA_COLUMNS), np.int64)
+        for one in launches:
+            own = (one.need.warps, 1, one.need.registers, one.need.shared_bytes)
+            needs[one.work_class] = np.maximum(needs[one.work_class], own)
+        kinds = tuple(each.kind for each in self.classes)
+        return Work(self.joined.names, kinds, needs, self.partition.rule)
+
     def plan(self, gpu: Gpu, launches: Sequence[Launch]) -> Plan:
         """What the partition grants at first; ``UserError`` for a launch that never fits into its class's part."""
-        names = self.joined.names
-        made: Plan = RULES[self.partition.rule].plan(self.partition, gpu, names)
+        made: Plan = RULES[self.partition.rule].plan(self.partition, gpu, self.work(launches))
         for launch in launches:
-            name = names[launch.work_class]
+            name = self.joined.names[launch.work_class]
             expect_fit(made.quota, launch.work_class, name, launch.name, launch.need, self.partition.rule)
         return made
+
+    def chooser(self, gpu: Gpu, launches: Sequence[Launch]) -> Any:
+        """Who changes the plan of a dynamic partition; None for a static one."""
+        rule = RULES[self.partition.rule]
+        return rule.Chooser(self.partition, gpu, self.work(launches)) if hasattr(rule, "Chooser") else None
 
     def copies(self, addresses: str) -> list[Copies]:
         """Copies from the host before the launches of each class; addresses: as ``memory.copies`` of the GPU."""

@@ -23,6 +23,7 @@ from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.results.per_kernel import Attribution
 from rayplay.replay.run import checkpoint, gatsim
+from rayplay.replay.run.adapting import Adapting
 from rayplay.replay.run.progress import Standing
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.watchdog import Watchdog
@@ -113,7 +114,7 @@ class Replay:
 
     def __post_init__(self) -> None:
         self.kernels, together = Attribution(self.machine), self.machine.streams
-        self.by_class = None
+        self.by_class, self.adapting = None, Adapting(self.machine)
         if self.machine.sharing is not None and isinstance(together, Together):
             self.by_class = ClassTimeline(self.machine, together, self.machine.sharing.joined.names)
 
@@ -127,7 +128,8 @@ class Replay:
             self._launch()
         watchdog = Watchdog(machine.gpu)
         while status != step.DONE:
-            status = machine.run_until((machine.now // self.interval + 1) * self.interval, quantum)
+            stop = (machine.now // self.interval + 1) * self.interval
+            status = machine.run_until(min(stop, self.adapting.due), quantum)
             progress(Standing(machine.now, machine.issued, machine.instructions))
             if status == step.NEEDS_WARPS:
                 machine.load()
@@ -136,10 +138,11 @@ class Replay:
                 if machine.streams.is_over and machine.streams.running:
                     break  # repeats of classes of work that have ended before
                 self._launch()
-            elif status == step.RUNNING and machine.streams.running:
+            elif status == step.RUNNING and machine.streams.running and machine.now == stop:
                 self.kernels.ledger.note_interval(machine.now, unit_counters(machine, machine.now))
                 if self.by_class:
                     self.by_class.note(machine.now)
+            self.adapting.look()
             watchdog.look(machine, status)
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*checkpoint.state_of(self.kernels))
@@ -173,6 +176,7 @@ class Replay:
             kernel_id = int(machine.dispatch.kernel[row, dispatch.KERNEL])
             self.kernels.end_kernel(kernel_id, dispatch.dismiss(machine.dispatch, row))
             machine.streams.finish(kernel_id)
+            self.adapting.kernels_ended([machine.launch_of[kernel_id].work_class])
         if not machine.streams.running and not machine.streams.is_over:
             self.kernels.note_kernels()
 

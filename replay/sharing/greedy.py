@@ -1,10 +1,9 @@
 """Greedy: no partition. An SM takes a CTA of the first class that has one and fits, in the order of the classes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.sharing.plan import Plan, whole_sms
+from rayplay.replay.sharing.plan import Plan, Work, whole_sms
 from rayplay.replay.unit.schema import value
 
 
@@ -15,6 +14,6 @@ class Spec:
     rule: str = value("name", "Which rule divides the GPU", choices=("greedy",))
 
 
-def plan(spec: Spec, gpu: Gpu, names: Sequence[str]) -> Plan:
+def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:
     """Every SM for every class."""
-    return Plan(whole_sms(gpu.sm, len(names)))
+    return Plan(whole_sms(gpu.sm, len(work.names)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.sharing.plan import Plan, bounds, expect_some, shares_of, whole_sms
+from rayplay.replay.sharing.plan import Plan, Work, bounds, expect_some, shares_of, whole_sms
 from rayplay.replay.unit.schema import value
 
 
@@ -21,15 +21,15 @@ class Spec:
     shares: tuple[int, ...] = value("count", "SMs of each class, in proportion; none given: equally many")
 
 
-def plan(spec: Spec, gpu: Gpu, names: Sequence[str]) -> Plan:
+def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:
     """SMs ``bounds[c]`` to ``bounds[c + 1]`` for class c."""
-    return Plan(own_sms(gpu, sm_bounds(spec.shares, gpu, names, spec.rule)))
+    return Plan(own_sms(gpu, sm_bounds(spec.shares, gpu, work)))
 
 
-def sm_bounds(shares: Sequence[int], gpu: Gpu, names: Sequence[str], rule: str) -> list[int]:
+def sm_bounds(shares: Sequence[int], gpu: Gpu, work: Work) -> list[int]:
     """First SM of each class, and the end; ``UserError`` when one has none."""
-    parts = bounds(shares_of(shares, names, rule), gpu.sm.count)
-    expect_some(parts, names, rule, "SMs")
+    parts = bounds(shares_of(shares, work), gpu.sm.count)
+    expect_some(parts, work, "SMs")
     return parts
 
 

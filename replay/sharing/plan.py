@@ -29,6 +29,47 @@ class Plan:
     ways: np.ndarray | None = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """The classes that share a GPU, by number.
+
+    kinds  of work.
+    needs  int64[classes, dispatch.QUOTA_COLUMNS]: the most that a CTA of each takes.
+    rule   that divides the GPU, for messages.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    needs: np.ndarray
+    rule: str
+
+    def expect(self, holds: bool, sentence: str) -> None:
+        """``UserError`` with the sentence when it does not hold."""
+        if not holds:
+            raise UserError(f"partition {self.rule}: {sentence}")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the classes did until a cycle.
+
+    instructions  int64[sms, classes]: warp-instructions issued.
+    accesses      int64[classes]: sectors looked up in the L2.
+    use           int64[classes, ways]: hits in the L2 by the lines of their set that were used since.
+    counts        the counters that ``use`` sums, for ``keep``.
+    """
+
+    cycle: int
+    instructions: np.ndarray
+    accesses: np.ndarray
+    use: np.ndarray
+    counts: np.ndarray
+
+    def keep(self, percent: int) -> None:
+        """Go on from a share of ``use``, rounded down."""
+        self.counts[:] = self.counts * percent // 100
+
+
 def whole_sms(spec: dispatch.Spec, classes: int) -> np.ndarray:
     """Quotas of every SM's whole capacity for each class: int64[sms, classes, dispatch.QUOTA_COLUMNS]."""
     capacity = np.array([spec.warps, spec.ctas, spec.registers, spec.shared_bytes], np.int64)
@@ -41,23 +82,22 @@ def bounds(shares: Sequence[int], total: int) -> list[int]:
     return [int(total * sum_before // before[-1]) for sum_before in before]
 
 
-def shares_of(shares: Sequence[int], names: Sequence[str], rule: str) -> tuple[int, ...]:
+def shares_of(shares: Sequence[int], work: Work) -> tuple[int, ...]:
     """A share for each class, equal ones where none are given; ``UserError`` unless each is at least 1."""
     if not shares:
-        return (1,) * len(names)
-    if len(shares) != len(names):
-        raise UserError(f"partition {rule}: shares must be one for each of {len(names)} classes, not {len(shares)}")
-    for name, share in zip(names, shares, strict=True):
-        if share < 1:
-            raise UserError(f"partition {rule}: shares must give class {name} at least 1, not {share}")
+        return (1,) * len(work.names)
+    work.expect(
+        len(shares) == len(work.names), f"shares must be one for each of {len(work.names)} classes, not {len(shares)}"
+    )
+    for name, share in zip(work.names, shares, strict=True):
+        work.expect(share >= 1, f"shares must give class {name} at least 1, not {share}")
     return tuple(shares)
 
 
-def expect_some(parts: Sequence[int], names: Sequence[str], rule: str, what: str) -> None:
+def expect_some(parts: Sequence[int], work: Work, what: str) -> None:
     """``UserError`` when a class gets none of the units."""
-    for name, part in zip(names, np.diff(parts), strict=True):
-        if part < 1:
-            raise UserError(f"partition {rule}: class {name} would get none of {parts[-1]} {what}; give it more shares")
+    for name, part in zip(work.names, np.diff(parts), strict=True):
+        work.expect(int(part) >= 1, f"class {name} would get none of {parts[-1]} {what}; give it more shares")
 
 
 def expect_fit(quota: np.ndarray, work_class: int, name: str, kernel: str, need: Needs, rule: str) -> None:

@@ -7,11 +7,18 @@ from typing import Any
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
-from rayplay.replay.sharing import greedy, mps
+from rayplay.replay.sharing import fine, greedy, mig, mps, slicer, tap
 from rayplay.replay.unit import schema
 
 FOLDER = Path(__file__).parent
-RULES: dict[str, ModuleType] = {"greedy": greedy, "mps": mps}
+RULES: dict[str, ModuleType] = {
+    "greedy": greedy,
+    "mps": mps,
+    "mig": mig,
+    "fine": fine,
+    "slicer": slicer,
+    "tap": tap,
+}
 PREFIX = "partition."  # of assignments that change a partition's values
 
 

@@ -1,10 +1,24 @@
 """Every partition against schedules computed by hand, on a GPU of two or four SMs."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.input.program import read_characterisation
+from rayplay.replay.launch.classes import join, parse
+from rayplay.replay.launch.shared import Shared
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import Replay, simulate
+from rayplay.replay.run.progress import Standing
+from rayplay.replay.sharing.rules import read_partition
+from rayplay.replay.sm import ctas as dispatch
+from tests.replay.conftest import write_micro
 from tests.replay.launches import STALL, Kernel, write_kernels
 from tests.replay.sharing.test_together import together
 
@@ -56,3 +70,104 @@ def test_mps_gives_each_class_its_sms(tmp_path: Path, shares: str, sms: tuple[in
             cycle += 1
         expected.append(last)
     assert ends(tmp_path, kernels, gpu(4), "mps", f"partition.shares={shares}") == expected
+
+
+def test_even_shares_every_sm(tmp_path: Path) -> None:
+    """Two of an SM's four warps for each class: a class's third CTA of an SM waits for its first."""
+    kernels = [Kernel((10,) * 6), Kernel((5,) * 4)]
+    # each cycle an SM gets one CTA: of c0 in cycles 0 and 1, of c1 in cycles 2 and 3
+    assert ends(tmp_path, kernels, gpu(2), "even") == [done(done(0, 10) - 1, 10), done(3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "most"),
+    [(Kernel((9,) * 6), 3), (Kernel((9,) * 6, registers=80), 2), (Kernel((9,) * 6, shared_bytes=3000), 1)],
+)
+def test_shares_limit_warps_registers_and_shared_memory(tmp_path: Path, kernel: Kernel, most: int) -> None:
+    """Three quarters of an SM of 4 warps, 8,192 registers and 6,000 bytes: 3 warps, 6,144 registers, 4,500 bytes."""
+    small = gpu(1, "sm.registers=8192", "sm.shared_bytes=6000")
+    other = Kernel((1,))
+    waves = -(-6 // most)
+    # a wave's CTAs are granted in cycles that follow each other; each is followed by the next wave's as it ends
+    first = ends(tmp_path, [kernel, other], small, "fine", "partition.shares=[3,1]")[0]
+    assert first in range(waves * (9 * STALL + 1), waves * (9 * STALL + 1) + most + 3)
+
+
+def test_a_quota_is_never_exceeded(tmp_path: Path) -> None:
+    """Held resources of every SM and class, every 10 cycles."""
+    kernels = [Kernel((3, 8, 1, 9) * 10, warps=2, registers=40, shared_bytes=700), Kernel((5, 2) * 20, registers=90)]
+    texts = [str(write_kernels(tmp_path / f"{number}.trace", [each])) for number, each in enumerate(kernels)]
+    shared = Shared(join([parse(text) for text in texts]), read_partition("fine", ["partition.shares=[3,2]"]))
+    machine = Machine(
+        shared.joined.trace, gpu(3, "sm.warps=16"), read_characterisation(shared.joined.trace, None), sharing=shared
+    )
+    seen = []
+
+    def look(standing: Standing) -> None:
+        assert (machine.dispatch.used <= machine.dispatch.quota).all()
+        assert (machine.dispatch.used >= 0).all()
+        seen.append(machine.dispatch.used.max(axis=0))
+
+    Replay(machine, interval=10).run(look)
+    assert np.max(seen, axis=0)[dispatch.QUOTA_WARPS] > 2  # it did fill up
+    assert len(seen) > 20
+
+
+def test_what_never_fits_is_one_line(tmp_path: Path) -> None:
+    wide = Kernel((4,), warps=3, name="wide")
+    with pytest.raises(UserError, match=r"^partition fine: kernel wide of class c1 needs 3 warps a CTA, but the class"
+                                        r" has at most 2 of an SM$"):  # fmt: skip
+        ends(tmp_path, [Kernel((4,)), wide], gpu(2), "even")
+    small = gpu(4, "memory.count=2", "l2.bytes=65536", "l2.slices_per_controller=1")
+    with pytest.raises(
+        UserError, match=r"^partition mig: class c0 would get none of 2 L2 slices; give it more shares$"
+    ):
+        ends(tmp_path, [Kernel((4,)), wide], small, "mig", "partition.shares=[1,3]")
+
+
+def test_mig_keeps_requests_and_lines_apart(tmp_path: Path, op: Any, load_op: Callable[..., Any]) -> None:
+    """Each class reaches its own half of the slices and DRAM channels alone, all of them, evenly."""
+    texts = []
+    for name in "ab":
+        lines = 4 * 1024  # 512 KiB in 32 warps
+        path = write_micro(
+            tmp_path / f"{name}.trace", [load_op(), op()], [lines // 32] * 32,
+            lambda warp, visit, index, lane: 128 * (warp * 128 + visit) + 4 * lane,
+        )  # fmt: skip
+        texts.append(str(path))
+    small = load("mobile", ["sm.count=4", "memory.count=4", "l2.bytes=262144", "sm.kernel_launch_cycles=0"])
+    result = together(texts, small, "mig", repeats=False)
+    slices = small.l2_slices
+    for number, name in enumerate(("compute", "compute2")):
+        for unit, counter, parts in (("l2", "fills", slices), ("dram", "reads", small.memory.count)):
+            values = by_instance(result, name, unit, counter)
+            assert len(values) == parts
+            own = slice(number * parts // 2, (number + 1) * parts // 2)
+            assert values[own].sum() == values.sum() > 0
+            assert values[own].min() > 0.8 * values[own].max()
+
+
+def by_instance(result: Result, name: str, unit: str, counter: str) -> np.ndarray:
+    """A counter of a class, by instance of its unit."""
+    for part in result.by_class["class_counters"]:
+        if (part["class"][0], part["unit"][0], part["counter"][0]) == (name, unit, counter):
+            return part["value"]
+    raise AssertionError(f"{name} has no counter {unit} {counter}")
+
+
+def test_migs_bandwidth_is_its_share(tmp_path: Path, op: Any, load_op: Callable[..., Any]) -> None:
+    """A class that streams gets, from n of 4 channels, n / 4 of the bandwidth that it has of all, within 10 %."""
+    warps, visits = 256, 16
+    stream = write_micro(
+        tmp_path / "stream.trace", [load_op(wait=0), op()], [visits] * warps,
+        lambda warp, visit, index, lane: 128 * (warp * visits + visit) + 4 * lane,
+    )  # fmt: skip
+    other = write_kernels(tmp_path / "other.trace", [Kernel((4,))])
+    values = ["sm.count=16", "memory.count=4", "l2.bytes=262144", "sm.kernel_launch_cycles=0"]
+    gpu = load("mobile", values)
+    whole = simulate(stream, gpu).value("gpu_cycles")
+    for sms in (4, 8, 12):
+        texts = [f"stream={stream}", f"other={other}"]
+        result = together(texts, gpu, "mig", f"partition.shares=[{sms},{16 - sms}]", repeats=False)
+        cycles = int(result.by_class["classes"][0]["cycles"][0])
+        assert whole / cycles == pytest.approx(sms / 16, rel=0.1)

@@ -1,0 +1,79 @@
+"""TAP: MPS, and the ways of the L2's sets go where they hit most; the classes' utility is counted and compared anew.
+
+A hit is counted for its class by how many lines of its set were used since its line was: with w ways the class would
+have had the hits below w. Every period, where a class has more than ``ratio`` times the accesses of another, its counts
+are divided by that ratio, rounded down; the ways are divided so that the hits of all sum to the most. A class that has
+its ways evicts its own lines. Unlike the released code an access is counted once, and no way for two classes.
+Source: ``docs/sources/crisp.md#partitions``.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.sharing import mps
+from rayplay.replay.sharing.plan import Observed, Plan, Work
+from rayplay.replay.unit.schema import value
+
+
+@dataclass(frozen=True)
+class Spec:
+    """SMs of each class, and how ways are divided."""
+
+    rule: str = value("name", "Which rule divides the GPU", choices=("tap",))
+    shares: tuple[int, ...] = value("count", "SMs of each class, in proportion; none given: equally many")
+    period_cycles: int = value("cycles", "Between two divisions of the ways", 1)
+    ratio: int = value("count", "Accesses of a class for one of another from which on its counts are divided", 1)
+    min_ways: int = value("lines", "Least ways of a class", 1)
+    keep_percent: int = value("percent", "Share of the counts that stays for the next period", 0)
+
+
+def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:
+    """SMs as under MPS; until the first division every class may have all ways."""
+    made = mps.plan(mps.Spec("mps", spec.shares), gpu, work)
+    work.expect(len(work.names) * spec.min_ways <= gpu.l2.ways, f"min_ways must leave l2.ways ({gpu.l2.ways}) for all")
+    return replace(made, ways=np.full(len(work.names), gpu.l2.ways))
+
+
+class Chooser:
+    """Divides the ways every period."""
+
+    def __init__(self, spec: Spec, gpu: Gpu, work: Work) -> None:
+        self.spec, self.plan, self.due = spec, plan(spec, gpu, work), spec.period_cycles
+        self.before = np.zeros(len(work.names), np.int64)
+
+    def decide(self, seen: Observed) -> Plan:
+        """The plan from now on."""
+        self.due = seen.cycle + self.spec.period_cycles
+        accesses, self.before = seen.accesses - self.before, seen.accesses
+        ways = best_ways(normalised(seen.use, accesses, self.spec.ratio), self.spec.min_ways)
+        seen.keep(self.spec.keep_percent)
+        return replace(self.plan, ways=np.array(ways, np.int64))
+
+    def kernel_ended(self, kind: str, seen: Observed) -> None:
+        """Nothing changes."""
+
+
+def normalised(use: np.ndarray, accesses: np.ndarray, ratio: int) -> np.ndarray:
+    """Counts divided by how many accesses a class has for one of the class with fewest, where these are many."""
+    times = accesses // max(int(accesses.min()), 1)
+    return use // np.where(times > ratio, times, 1)[:, None]
+
+
+def best_ways(use: np.ndarray, least: int) -> tuple[int, ...]:
+    """Ways of each class with the most hits in all, each ``least`` or more; the first in order of several.
+
+    use  int64[classes, ways]: hits by the lines of the set that were used since.
+    """
+    classes, ways = use.shape
+    hits = np.concatenate([np.zeros((classes, 1), np.int64), np.cumsum(use, axis=1)], axis=1)
+    found, most = (ways,), -1
+    for first in product(range(least, ways + 1), repeat=classes - 1):
+        last = ways - sum(first)
+        if last >= least:
+            total = sum(int(hits[number, own]) for number, own in enumerate((*first, last)))
+            if total > most:
+                found, most = (*first, last), total
+    return found

@@ -1,0 +1,111 @@
+"""Dynamic partitions: what they choose from counts written by hand, and that a replay adopts it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import load
+from rayplay.replay.sharing import slicer, tap
+from rayplay.replay.sharing.plan import Observed, Plan, Work
+from rayplay.replay.sharing.rules import read_partition
+from rayplay.replay.sm import ctas as dispatch
+from tests.replay.launches import Kernel, write_kernels
+from tests.replay.sharing.test_together import digest, together
+
+GPU = ("sm.count=8", "sm.warps=16", "sm.ctas=16", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=0")
+
+
+def work(rule: str, warps: int = 1) -> Work:
+    """Two classes whose CTAs take so many warps."""
+    needs = np.zeros((2, dispatch.QUOTA_COLUMNS), np.int64)
+    needs[:, dispatch.QUOTA_WARPS], needs[:, dispatch.QUOTA_CTAS] = warps, 1
+    return Work(("a", "b"), ("graphics", "compute"), needs, rule)
+
+
+def observed(cycle: int, instructions: list[list[int]], use: list[list[int]] | None = None) -> Observed:
+    """Instructions of each class by SM, and hits by recency."""
+    counts = np.array(use or [[0], [0]])
+    return Observed(cycle, np.array(instructions).T, np.array([100, 100]), counts.copy(), counts)
+
+
+@pytest.mark.parametrize(
+    ("use", "least", "ways"),
+    [
+        ([[9, 9, 9, 9], [8, 0, 0, 0]], 1, (3, 1)),  # 27 + 8
+        ([[9, 0, 0, 0], [8, 7, 6, 0]], 1, (1, 3)),
+        ([[9, 2, 0, 0], [8, 2, 0, 0]], 1, (2, 2)),
+        ([[0, 0, 0, 0], [8, 8, 8, 8]], 1, (1, 3)),  # a class without hits has its least
+        ([[0, 0, 0, 0], [8, 8, 8, 8]], 2, (2, 2)),
+        ([[0, 0, 0, 0], [0, 0, 0, 0]], 1, (1, 3)),  # the first of several
+        ([[5, 5, 0, 0], [5, 0, 0, 0], [5, 0, 0, 0]], 1, (2, 1, 1)),
+    ],
+)
+def test_ways_go_where_they_hit_most(use: list[list[int]], least: int, ways: tuple[int, ...]) -> None:
+    assert tap.best_ways(np.array(use), least) == ways
+
+
+def test_counts_of_a_class_with_many_more_accesses_are_divided() -> None:
+    use = np.array([[100, 55], [7, 3]])
+    assert tap.normalised(use, np.array([1000, 99]), 10).tolist() == use.tolist()  # 10 times: not more
+    assert tap.normalised(use, np.array([1100, 99]), 10).tolist() == [[9, 5], [7, 3]]
+    assert tap.normalised(use, np.array([1100, 0]), 10).tolist() == [[0, 0], [7, 3]]
+
+
+def test_pairs_choose_the_most_instructions_that_fit() -> None:
+    rates = np.array([[10, 18, 24, 25], [10, 11, 12, 12]])
+    assert slicer.best_pair(rates, [1, 1]) == 3  # 24 + 10; 18 + 11 and 10 + 12 are less
+    assert slicer.best_pair(rates, [1, 2]) == 2
+    assert slicer.best_pair(np.array([[5, 5, 5, 5], [1, 2, 9, 9]]), [1, 1]) == 1
+    assert slicer.best_pair(np.array([[5, 5, 5, 5], [5, 5, 5, 5]]), [1, 1]) == 1  # the first of several
+
+
+def test_water_goes_to_the_class_with_least_of_its_best() -> None:
+    # 1/4 and 9/10; the first: 2/4, 3/4 until all four parts are held
+    assert slicer.fill_water(np.array([[1, 2, 3, 4], [9, 10, 10, 10]]), [1, 1]) == 3
+    assert slicer.fill_water(np.array([[9, 10, 10, 10], [1, 2, 3, 4]]), [1, 1]) == 1
+    assert slicer.fill_water(np.array([[1, 2, 3, 4], [1, 2, 3, 4]]), [1, 1]) == 2  # one each, in turn
+
+
+def test_the_slicer_samples_decides_and_samples_again() -> None:
+    gpu, spec = load("mobile", GPU), read_partition("slicer", ["partition.sample_cycles=100"])
+    chooser = slicer.Chooser(spec, gpu, work("slicer"))
+    warps = chooser.plan.quota[:, :, dispatch.QUOTA_WARPS]
+    assert warps.tolist() == [[4, 0], [8, 0], [12, 0], [16, 0], [0, 4], [0, 8], [0, 12], [0, 16]]
+    assert chooser.due == 100
+    nothing = observed(100, [[10, 18, 24, 25, 0, 0, 0, 0], [0] * 8])
+    assert chooser.decide(nothing) is None
+    assert chooser.due == 200
+    chosen = chooser.decide(observed(200, [[10, 18, 24, 25, 0, 0, 0, 0], [0, 0, 0, 0, 10, 11, 12, 12]]))
+    assert isinstance(chosen, Plan)
+    assert chosen.quota[:, :, dispatch.QUOTA_WARPS].tolist() == [[12, 4]] * 8
+    assert chooser.due == slicer.NEVER
+    later = observed(500, [[30] * 8, [40] * 8])
+    assert chooser.kernel_ended("graphics", later) is None
+    assert chooser.kernel_ended("compute", later) is chooser.plan
+    assert chooser.due == 600
+
+
+def test_the_slicer_chooses_shares_that_every_cta_fits() -> None:
+    gpu, spec = load("mobile", GPU), read_partition("slicer")
+    assert slicer.least_levels(gpu, work("slicer", 8)) == [2, 2]
+    with pytest.raises(UserError, match=r"^partition slicer: the classes' CTAs never fit into an SM together: they need"
+                                        r" 3 of 4 parts for a and 3 of 4 parts for b$"):  # fmt: skip
+        slicer.Chooser(spec, gpu, work("slicer", 9))
+    with pytest.raises(UserError, match=r"^partition slicer: needs at least 4 SMs to sample, not 2$"):
+        slicer.Chooser(spec, gpu.with_values(["sm.count=2"]), work("slicer"))
+
+
+@pytest.mark.parametrize("partition", ["slicer", "tap"])
+def test_a_replay_adapts_and_neither_quantum_nor_threads_matter(tmp_path: Path, partition: str) -> None:
+    texts = [
+        str(write_kernels(tmp_path / f"{number}.trace", [kernel, kernel]))
+        for number, kernel in enumerate([Kernel((9, 3, 20) * 40), Kernel((4, 6) * 30, registers=64)])
+    ]
+    value = "partition.sample_cycles=200" if partition == "slicer" else "partition.period_cycles=150"
+    for number, (quantum, threads) in enumerate([(None, 1), (1, 1), (7, 2)]):
+        result = together(texts, load("mobile", GPU), partition, value, quantum=quantum, threads=threads)
+        result.write(tmp_path / f"{number}.result", {"command": "test"})
+        assert digest(tmp_path / f"{number}.result") == digest(tmp_path / "0.result")
+    assert result.by_class["classes"][0]["passes"].min() >= 1
