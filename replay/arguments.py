@@ -119,7 +119,7 @@ def add_sharing(made: argparse.ArgumentParser) -> None:
                       help="with --partition: a class ends with its last launch, and does not begin again until every "
                       "other has ended once")  # fmt: skip
     made.add_argument("--no-alone", action="store_true",
-                      help="with --partition: do not replay each class alone, too, for its slowdown")  # fmt: skip
+                      help="with --partition: do not replay each class alone for its slowdown")  # fmt: skip
 
 
 def expect_alone(arguments: argparse.Namespace, what: str, *used: str) -> None:

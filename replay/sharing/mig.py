@@ -1,7 +1,7 @@
 """MiG: each class has SMs of its own, as under MPS, and as large a part of the L2's slices and their DRAM channels.
 
-Of P slices a class with slices ``first`` to ``end`` finds what its address has in slice p in ``first`` + p x (``end`` -
-``first``) / P, rounded down; the channel follows the slice. Unlike the released code no slice belongs to two classes.
+Of P slices a class with n finds what its address has in slice p in its slice p x n / P (``l2.slice.goes_to``); the
+channel follows the slice. Unlike in the released code no slice belongs to two classes, and all of a class get as much.
 Source: ``docs/sources/crisp.md#partitions``.
 """
 
@@ -29,6 +29,4 @@ def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:
     parts = sm_bounds(spec.shares, gpu, work)
     own = bounds(np.diff(parts).tolist(), gpu.l2_slices)
     expect_some(own, work, "L2 slices")
-    number = np.arange(gpu.l2_slices)
-    slices = [first + number * (end - first) // gpu.l2_slices for first, end in pairwise(own)]
-    return Plan(own_sms(gpu, parts), np.array(slices, np.int64))
+    return Plan(own_sms(gpu, parts), np.array([(first, end - first) for first, end in pairwise(own)], np.int64))

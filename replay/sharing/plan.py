@@ -20,7 +20,7 @@ class Plan:
     """Grants of a partition.
 
     quota    int64[sms, classes, dispatch.QUOTA_COLUMNS]: the most that a class may hold of an SM.
-    slices   int64[classes, slices]: where the requests of a class to an L2 slice go; None: to it.
+    slices   int64[classes, 2]: first L2 slice of a class, and its slices; None: all are shared.
     ways     int64[classes]: lines of an L2 set from which on a class evicts its own alone; None: no limit.
     """
 

@@ -202,7 +202,7 @@ def is_over_limit(state: cache.Cache, at: int, group: int) -> bool:
 
 @compiled
 def oldest_of_class(state: cache.Cache, at: int, group: int) -> int:
-    """The row that ``victim`` chooses among those of the access's class; -1 where all wait for data."""
+    """The row that ``victim`` chooses among lines of the access's class; -1 where all wait for data."""
     owner, best = state.owners.class_of[state.owners.label[at] >> 1], -1
     takes_dirty = 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways
     for way in range(state.ways):

@@ -112,7 +112,7 @@ def offer_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, sm: int
         known[sm, GRAIN] = sector >> cache.addresses.grain_shift
         known[sm, SLICE] = slice_of(cache.addresses, sector)
         known[sm, HOME] = l2.home_of(cache, sector)
-    known[sm, PART] = l2.goes_to(cache, known[sm, SLICE], port.request[at, 2] >> ports.STREAM_SHIFT)
+    known[sm, PART] = l2.goes_to(cache, sector, known[sm, SLICE], port.request[at, 2] >> ports.STREAM_SHIFT)
     arbiter.compete(state.requests, sm, known[sm, PART])
 
 

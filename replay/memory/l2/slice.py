@@ -10,7 +10,8 @@ from the crossbar. Cycles in which nothing can happen are skipped. Source: ``doc
 
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
 from rayplay.replay.jit.rows import rewind, wrap
-from rayplay.replay.memory.addresses import bank_of, set_key, slice_of
+from rayplay.replay.memory import port as ports
+from rayplay.replay.memory.addresses import bank_of, set_key, slice_of, within_channel
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
@@ -22,7 +23,7 @@ from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.port import ATOMIC, LINE_SECTORS, READ, READ_LINE, STREAM_SHIFT, TEXTURE, WRITE
+from rayplay.replay.memory.port import ATOMIC, LINE_SECTORS, READ, READ_LINE, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
@@ -270,7 +271,7 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
     if tags.owners.are_kept:
-        label(state, part, state.input[row, 2] >> STREAM_SHIFT, state.input[row, 2] & TEXTURE != 0, sector)
+        label(state, part, state.input[row, 2] >> STREAM_SHIFT, state.input[row, 2] & ports.TEXTURE != 0, sector)
     if kind == WRITE:
         payload = word | state.input[row, 2] >> STREAM_SHIFT << WORD_BITS
         answer = write(tags, part, used, sector, home, byte_mask, 0, payload, queued)
@@ -302,9 +303,17 @@ def label(state: l2.L2, part: int, stream: int, is_texture: bool, sector: int) -
 
 
 @inlined
-def goes_to(state: l2.L2, part: int, stream: int) -> int:
-    """Slice that a stream's requests to the slice of their address go to."""
-    return state.remap[stream, part] if state.is_remapped else part
+def goes_to(state: l2.L2, sector: int, part: int, stream: int) -> int:
+    """Slice that a stream's request to a sector goes to; ``part``: the slice of the address.
+
+    Of P slices a class with n finds what belongs in slice p in its slice p x n / P; where that is no whole number, the
+    address bits above the slice's choose between the two next to it, so that each gets as many.
+    """
+    if not state.is_divided:
+        return part
+    first, count = state.part_of[stream, 0], state.part_of[stream, 1]
+    above = (within_channel(state.addresses, sector) >> state.addresses.high_shift) % count
+    return first + (part * count + above) // (state.controllers * state.slices_per_controller)
 
 
 @inlined
@@ -330,7 +339,7 @@ def warm(state: l2.L2, first: int, count: int, mask: int, space: int, now: int, 
     """
     for number in range(first, first + count):
         sector = (number & mask) + space
-        part = goes_to(state, slice_of(state.addresses, sector), stream)
+        part = goes_to(state, sector, slice_of(state.addresses, sector), stream)
         used = now + state.slice[part, l2.COPIED]  # ``now`` is a core cycle
         count_for(state.tags, part, stream)
         state.tags.owners.label[part] = 2 * stream

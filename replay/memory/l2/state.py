@@ -83,14 +83,14 @@ class L2(NamedTuple):
     to_core: Ratio
     from_core: Ratio
     to_net: Ratio
-    remap: np.ndarray  # int64[places, slices]: where the requests of a stream to a slice go
-    is_remapped: bool
+    part_of: np.ndarray  # int64[places, 2]: first slice of a stream's class, and its slices
+    is_divided: bool
 
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
     l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False, sectors: int = 1,
-    class_of: Sequence[int] = (), are_limited: bool = False, remap: np.ndarray | None = None,
+    class_of: Sequence[int] = (), are_limited: bool = False, parts: np.ndarray | None = None,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
@@ -98,7 +98,7 @@ def make_state(
     in_flight    most requests that all SMs may have under way.
     sectors      most that one packet asks for.
     class_of, are_limited  as in ``owners.make_owners``.
-    remap        slice that the requests of each class go to, by the slice of their address; None: to that.
+    parts        first slice of each class and its slices; None: every class has all.
     """
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
@@ -118,7 +118,7 @@ def make_state(
         ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
         per_controller, controllers, ratio(l2_khz, core_khz, summed), ratio(core_khz, l2_khz, summed),
         ratio(l2_khz, net_khz, summed),
-        np.zeros((1, 1), np.int64) if remap is None else remap[list(class_of)], remap is not None,
+        np.zeros((1, 2), np.int64) if parts is None else parts[list(class_of)], parts is not None,
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

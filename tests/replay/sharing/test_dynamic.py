@@ -18,7 +18,7 @@ GPU = ("sm.count=8", "sm.warps=16", "sm.ctas=16", "memory.count=2", "l2.bytes=65
 
 
 def work(rule: str, warps: int = 1) -> Work:
-    """Two classes whose CTAs take so many warps."""
+    """Two classes whose CTAs take this number of warps."""
     needs = np.zeros((2, dispatch.QUOTA_COLUMNS), np.int64)
     needs[:, dispatch.QUOTA_WARPS], needs[:, dispatch.QUOTA_CTAS] = warps, 1
     return Work(("a", "b"), ("graphics", "compute"), needs, rule)

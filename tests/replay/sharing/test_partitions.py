@@ -110,7 +110,7 @@ def test_a_quota_is_never_exceeded(tmp_path: Path) -> None:
 
     Replay(machine, interval=10).run(look)
     assert np.max(seen, axis=0)[dispatch.QUOTA_WARPS] > 2  # it did fill up
-    assert len(seen) > 20
+    assert len(seen) >= 20
 
 
 def test_what_never_fits_is_one_line(tmp_path: Path) -> None:
