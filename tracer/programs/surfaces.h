@@ -119,9 +119,9 @@ extern "C" __global__ void __intersection__sphere() {
     using namespace rayplay;
     const SphereRecord* record = sbt_data<SphereRecord>();
     const Words4 sphere = read4(record->spheres + primitive_index());
-    const float3 centre = vector(sphere.x, sphere.y, sphere.z);
     const float3 direction = after_ray(object_ray_direction());
-    const float3 offset = object_ray_origin() - centre;
+    float3 offset = object_ray_origin();
+    offset.x -= sphere.x, offset.y -= sphere.y, offset.z -= sphere.z;
     const float a = dot(direction, direction);
     const float inverse = approximate_reciprocal(a);
     const float half = -dot(offset, direction);
