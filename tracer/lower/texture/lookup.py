@@ -110,7 +110,7 @@ slow:
         return expanded("\n".join(self.lines))
 
     def _same_handles(self) -> None:
-        """Go on with the handles of all lanes where they are those that the unit served last."""
+        """Take the handles of all lanes where the unit served the same ones last; leave to the unit all others."""
         self.put("""
 entry:
   %none = icmp eq i64 %mask, 0
