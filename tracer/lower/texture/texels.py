@@ -2,8 +2,8 @@
 
 ``texture.gather`` reads the words of one texel of every lane; lanes without one have zeros. For each class of texels
 ``near`` takes the channels of the first texel, ``blend`` the sum of texels by weight, ``missing`` the channels that the
-image lacks. Words and weights lie in the scratch. Sums of unsigned fractions are whole numbers below 2**24: one division in
-single precision rounds them as the unit's sums in double precision are. All others are in double precision.
+image lacks. Words and weights lie in the scratch. Sums of unsigned fractions are whole numbers below 2**24: one
+division in single precision rounds them as the unit's sums in double precision are. All others are in double precision.
 """
 
 import struct
