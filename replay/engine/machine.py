@@ -76,8 +76,8 @@ class Machine(Inputs):
         super().__init__(trace, gpu, selection or Selection())
         self.streams = Streams(self.launches, gpu.sm.concurrent_kernels)
         self.program, self.core = models.make(
-            models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, self.tables, latencies,
-            str(trace.path), self.streams.places,
+            models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, gpu.instruction_cache,
+            self.tables, latencies, str(trace.path), self.streams.places,
         )  # fmt: skip
         self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
         per_lane = trace.image_size is not None and "threads" in trace.tables
@@ -109,19 +109,20 @@ class Machine(Inputs):
         self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
         self.rt = rt_state.make_state(gpu.rt, sms, streams)
         self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster)
-        memory, l2_khz = gpu.memory, gpu.memory.l2_clock_khz
+        memory, l2_khz, summed = gpu.memory, gpu.memory.l2_clock_khz, gpu.memory.clock_ticks == "summed"
         self.memory = step.Memory(
             crossbar.make_state(
                 sms // gpu.sm.cluster, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz,
-                gpu.interconnect.arbiter == "round_robin",
+                gpu.interconnect.arbiter == "round_robin", summed,
             ),
             l2_state.make_state(
-                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz,
-                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep,
+                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * (packets + port.LINE_SECTORS), core_khz,
+                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
+                1 if gpu.instruction_cache.perfect else port.LINE_SECTORS,
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
-                gpu.l2.latency_cycles + gpu.clock_slack, core_khz, l2_khz, streams,
+                gpu.l2.latency_cycles + gpu.clock_slack, core_khz, l2_khz, streams, summed,
             ),
         )  # fmt: skip
         self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(

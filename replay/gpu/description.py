@@ -9,7 +9,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import l1, port, texture
+from rayplay.replay.memory import instruction_cache, l1, port, texture
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
 from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
@@ -23,6 +23,7 @@ from rayplay.replay.unit.schema import LawError, law, value
 
 FOLDER = Path(__file__).parent
 COPIES = ("none", "low_32_bits", "whole")
+TICKS = ("exact", "summed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,9 @@ class MemoryControllers:
     count: int = value("count", "Memory controllers, each with one DRAM channel and its L2 slices", 1)
     l2_clock_khz: int = value("kHz", "Clock of the L2", 1)
     interconnect_clock_khz: int = value("kHz", "Clock of the interconnect", 1)
+    clock_ticks: str = value(
+        "name", "Ticks of clocks: at exact fractions, or at sums of periods in double precision", choices=TICKS
+    )
     address_map: str = value(
         "bits", "Letters of the address bits: row, bank, column, burst (replay/memory/addresses.py)"
     )
@@ -49,6 +53,7 @@ class Gpu:
     lsu: lsu_state.Spec
     l1: l1.Spec
     texture: texture.Spec
+    instruction_cache: instruction_cache.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec
     memory: MemoryControllers
@@ -80,6 +85,10 @@ class Gpu:
             self.l2.check_sets(self.l2_sets_per_slice)
         except LawError as error:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
+        law(
+            self.instruction_cache.perfect or not self.interconnect.perfect_memory,
+            "interconnect.perfect_memory needs instruction_cache.perfect: in Accel-Sim its requests do not come apart",
+        )
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
     @property
@@ -129,10 +138,11 @@ class Gpu:
 
     @property
     def lockstep(self) -> bool:
-        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, or buffers that a quantum may fill."""
+        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, instruction caches, short buffers."""
         net = self.interconnect
         smallest = min(net.in_packets, net.out_packets)
-        return self.sm.cluster > 1 or net.perfect_memory or smallest <= self.l2.latency_cycles + 2
+        near = self.sm.cluster > 1 or net.perfect_memory or not self.instruction_cache.perfect
+        return near or smallest <= self.l2.latency_cycles + 2
 
     @property
     def issue_per_cycle(self) -> int:

@@ -86,17 +86,18 @@ class L2(NamedTuple):
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
-    l2_khz: int, streams: int = 1, lockstep: bool = False,
+    l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False, sectors: int = 1,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
     out_packets  packets that the crossbar's buffer before a slice holds.
     in_flight    most requests that all SMs may have under way.
+    sectors      most that one packet asks for.
     """
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
-    held = out_packets + spec.input_queue + spec.latency_cycles * l2_khz // core_khz + 4
+    held = out_packets + spec.input_queue + (spec.latency_cycles * l2_khz // core_khz + 4) * sectors
     ring = ring_size(held)
     out_ring = ring_size(in_flight)
     out_pitch = pitch(out_ring, 2)
@@ -109,7 +110,8 @@ def make_state(
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
         ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
-        per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz), ratio(l2_khz, net_khz),
+        per_controller, controllers, ratio(l2_khz, core_khz, summed), ratio(core_khz, l2_khz, summed),
+        ratio(l2_khz, net_khz, summed),
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

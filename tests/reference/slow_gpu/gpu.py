@@ -29,13 +29,15 @@ class Result:
 
 
 class Clocks:
-    """The next domains to tick. Times are exact (DEVIATIONS R15), where Accel-Sim adds up floating-point seconds."""
+    """The next domains to tick. Times are seconds in floating point, added up, or exact microseconds."""
 
     def __init__(self, config: GpuConfig) -> None:
         core = config.core_mhz
         clocks = (core, config.crossbar_mhz or core, config.l2_mhz or core, config.dram_mhz)
-        self.periods = [1 / Fraction(str(mhz)) for mhz in clocks]
-        self.times = [Fraction(0)] * 4
+        self.times: list[float | Fraction] = [0.0] * 4
+        self.periods: list[float | Fraction] = [1 / (mhz * 1_000_000) for mhz in clocks]
+        if not config.summed_clocks:
+            self.times, self.periods = [Fraction(0)] * 4, [1 / Fraction(str(mhz)) for mhz in clocks]
 
     def next(self) -> list[bool]:
         """Whether core, crossbar, L2 and DRAM tick."""
@@ -145,7 +147,10 @@ class Gpu:
     def _deliver(self, number: int) -> None:
         """An answer goes from a cluster's FIFO to the LD/ST unit, and one from the crossbar into the FIFO."""
         waiting = self.ejected[number]
-        if waiting and len(self.sms[waiting[0].sm].ldst.responses) < self.config.response_fifo:
+        if waiting and waiting[0].missing is not None:
+            request = waiting.pop(0)
+            self.sms[request.sm].instructions.fill(request.missing, self.now)
+        elif waiting and len(self.sms[waiting[0].sm].ldst.responses) < self.config.response_fifo:
             request = waiting.pop(0)
             self.sms[request.sm].ldst.responses.append(request)
         if len(waiting) < self.config.cluster_fifo:
@@ -209,6 +214,8 @@ class Gpu:
             found[f"{name}_accesses"] = sum(both.values())
             found[f"{name}_misses"] = both[MISS] + both[SECTOR_MISS]
             found[f"{name}_pending_hits"] = both[HIT_RESERVED]
+        for name in ("hits", "misses", "fails"):
+            found[f"l1i_{name}"] = sum(sm.instructions.counts[name] for sm in self.sms)
         for name in ("reads", "writes", "activates", "clocks", "active_clocks", "bus_clocks"):
             found[f"dram_{name}"] = sum(getattr(partition.dram, name) for partition in self.partitions)
         return found
