@@ -256,7 +256,7 @@ _WITHOUT_SPACE = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch"))
 
 
 class Need(NamedTuple):
-    """What a feature asks for. ``targets`` are the only ones that have it; empty: ``target`` and all later ones."""
+    """The version and target of a feature. ``targets`` are the only ones; empty: ``target`` and all later ones."""
 
     shown: str
     version: tuple[int, int]
@@ -324,7 +324,7 @@ def words_of(instruction: ir.Instruction) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def needs_of(opcode: str, words: frozenset[str] = frozenset()) -> tuple[Need, ...]:
-    """What the lines that hold for an opcode or another name ask for, each with the feature that it is about."""
+    """The needs of an opcode with its words, or of another name, each with the feature that has it."""
     made = []
     for groups, absent, need in (*_LINES.get(opcode, ()), *_LINES["*"]):
         if absent.isdisjoint(words) and all(not group.isdisjoint(words) for group in groups):

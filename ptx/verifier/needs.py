@@ -18,7 +18,7 @@ class Needs:
         self.architecture = architecture(module)
 
     def lacking(self, needs: Collection[Need]) -> str | None:
-        """What the module would have to declare for these features, in one sentence; None where it has all of them."""
+        """A sentence about the features that the module does not have; None where it has all of them."""
         later = max((n for n in needs if n.version > self.module.version), key=lambda n: n.version, default=None)
         higher = max((n for n in needs if not self._has(n)), key=lambda n: (bool(n.targets), n.target), default=None)
         found = []
@@ -41,7 +41,7 @@ class Needs:
         return self.architecture >= need.target
 
     def of_instruction(self, instruction: Instruction) -> str | None:
-        """What an instruction and the special registers that it reads lack."""
+        """The same about an instruction and the special registers that it reads."""
         needs = needs_of(instruction.opcode, words_of(instruction))
         for operand in instruction.operands:
             if isinstance(operand, Register) and operand.name in NAMES:
@@ -52,7 +52,7 @@ class Needs:
         return self.lacking(needs)
 
     def of_declarations(self) -> Iterator[tuple[Position, str]]:
-        """What declarations lack."""
+        """Problems of declarations."""
         found = [(v.position, name) for v in self.module.variables.values() for name in _of_variable(v)]
         for annotation in self.module.annotations:
             found.append((annotation.position, annotation.text.split(maxsplit=1)[0]))
