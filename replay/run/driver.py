@@ -138,6 +138,8 @@ class Replay:
                 if machine.streams.is_over and machine.streams.running:
                     break  # repeats of classes of work that have ended before
                 self._launch()
+                if machine.gpu.lockstep and machine.streams.is_over:
+                    status = step.DONE  # as in Accel-Sim, whatever is still under way
             elif status == step.RUNNING and machine.streams.running and machine.now == stop:
                 self.kernels.ledger.note_interval(machine.now, unit_counters(machine, machine.now))
                 if self.by_class:
