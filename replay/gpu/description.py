@@ -23,6 +23,7 @@ from rayplay.replay.unit.schema import LawError, law, value
 
 FOLDER = Path(__file__).parent
 COPIES = ("none", "low_32_bits", "whole")
+TICKS = ("exact", "summed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,9 @@ class MemoryControllers:
     count: int = value("count", "Memory controllers, each with one DRAM channel and its L2 slices", 1)
     l2_clock_khz: int = value("kHz", "Clock of the L2", 1)
     interconnect_clock_khz: int = value("kHz", "Clock of the interconnect", 1)
+    clock_ticks: str = value(
+        "name", "Ticks of clocks: at exact fractions, or at sums of periods in double precision", choices=TICKS
+    )
     address_map: str = value(
         "bits", "Letters of the address bits: row, bank, column, burst (replay/memory/addresses.py)"
     )

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import TEXTURE_PIXELS
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import (
     MODELS,
@@ -25,9 +24,9 @@ from rayplay.tracer.scenes.description import (
     triple,
 )
 from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.pictures import read_texels
 
 FORMAT = "scene-pack/1"
-TEXTURE_FORMATS = ("PNG", "JPEG", "TGA", "BMP")
 
 
 def read_scene_pack(path: Path) -> Scene:
@@ -90,15 +89,8 @@ def _material(path: Path, name: str, entry: dict[str, Any], texture: int) -> Mat
 
 
 def _texture(path: Path, name: str) -> Texture:
-    from PIL import Image, UnidentifiedImageError  # only scenes with foliage pay for this import
-
     file = _beside(path, name)
-    try:
-        with Image.open(file, formats=TEXTURE_FORMATS) as image:
-            TEXTURE_PIXELS.check(image.width * image.height, "its pixels", file=file)
-            alpha = np.ascontiguousarray(np.asarray(image.convert("RGBA"))[:, :, 3])
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{file}: alpha texture cannot be read: {error}") from error
+    alpha = np.ascontiguousarray(read_texels(file, str(file))[:, :, 3])
     return Texture(name, alpha)
 
 
