@@ -124,21 +124,21 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     draw = verbs.add_parser(
         "draw",
         help="a textured scene, rasterised, to a trace and a picture",
-        description="Rasterise SCENE: vertex shader, triangles, early depth test and fragment shader of each draw; writes "
-        "NAME.trace, a vertex and a fragment launch for each draw, and NAME.png.",
+        description="Rasterise SCENE: vertex shader, triangles, early depth test and fragment shader of each draw; "
+        "writes NAME.trace, a vertex and a fragment launch for each draw, and NAME.png.",
     )
     add = draw.add_argument
     default = " (default: %(default)s)"
     add("scene", metavar="SCENE", help="a glTF file (.glb, .gltf) with its textures, or a scene as for render")
     add("--size", type=_size, default="640x480", metavar="WxH", help="pixels" + default)
-    add("--shader", choices=SHADERS, default="lit", help="base colour in the light, or physically based with all maps of "
-        "the surface" + default)  # fmt: skip
+    add("--shader", choices=SHADERS, default="lit", help="base colour in the light, or physically based with all maps "
+        "of the surface" + default)  # fmt: skip
     add("--camera", metavar="KEY=VALUE,...", help="change the camera, which sees the whole scene: eye=X,Y,Z at=X,Y,Z "
         "up=X,Y,Z vfov=DEGREES, joined by commas")  # fmt: skip
-    add("--rules", choices=RULES, default="hardware", help="how triangles are rasterised: as GPUs do, or as CRISP's "
-        "released code" + default)  # fmt: skip
-    add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each vertex "
-        "is shaded once" + default)  # fmt: skip
+    add("--rules", choices=RULES, default="hardware", help="how triangles are rasterised: as GPUs do, or as "
+        "CRISP's released code" + default)  # fmt: skip
+    add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
+        "vertex is shaded once" + default)  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 

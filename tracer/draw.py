@@ -1,7 +1,7 @@
 """From a scene to a trace of a rasterised picture: the verb ``draw``."""
 
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class DrawRequest:
     shader: str = "lit"
     """One of ``SHADERS``."""
     camera: str | None = None
-    rules: Rules = Rules()
+    rules: Rules = field(default_factory=Rules)
     backend: str = "machine"
 
 
@@ -72,7 +72,7 @@ class DrawSummary:
 
     def record(self) -> dict[str, Any]:
         """The same for a program."""
-        counts = {field.name: getattr(self, field.name) for field in fields(self)[1:-2]}
+        counts = {each.name: getattr(self, each.name) for each in fields(self)[1:-2]}
         return {"out": str(self.out)} | counts | {"bytes": self.bytes_on_disk}
 
 

@@ -152,8 +152,8 @@ class _Running:
         )
 
     def _shade(
-        self, number: int, fragments: Fragments, varyings: NDArray[np.float32], constants: NDArray[np.void], view: bytes,
-        state: DrawState,
+        self, number: int, fragments: Fragments, varyings: NDArray[np.float32], constants: NDArray[np.void],
+        view: bytes, state: DrawState,
     ) -> None:  # fmt: skip
         slots, behind = self.target.slots(fragments)
         lent = lend_varyings(varyings, slots, self.memory)

@@ -10,7 +10,8 @@ VIEW = np.array([0.5, 0.35, 1.0])
 
 
 def fit_camera(low: NDArray[np.float32], high: NDArray[np.float32]) -> Camera:
-    """Look at a box, float32[3] its corners, from the front, a little from the right and above, so that the bounding sphere fills the view."""
+    """Look at a box, float32[3] its corners, from the front, a little from the right and above, so that the sphere
+    around it fills the view."""
     first, last = low.astype(np.float64), high.astype(np.float64)
     middle = 0.5 * (first + last)
     radius = max(0.5 * float(np.linalg.norm(last - first)), 1e-6)

@@ -61,15 +61,13 @@ def _sphere_draws(spheres: Spheres) -> Iterator[Draw]:
     ring, sector = np.divmod(np.arange((RINGS + 1) * (SECTORS + 1)), SECTORS + 1)
     down, around = np.pi * ring / RINGS, 2 * np.pi * sector / SECTORS
     normals = np.stack([np.sin(down) * np.cos(around), np.cos(down), np.sin(down) * np.sin(around)], axis=1)
+    normals = normals.astype(np.float32)
     uv = np.stack([sector / SECTORS, ring / RINGS], axis=1).astype(np.float32)
     corner = (np.arange(RINGS)[:, None] * (SECTORS + 1) + np.arange(SECTORS)).reshape(-1, 1)
-    quads = corner + np.array([0, 1, SECTORS + 1, 1, SECTORS + 2, SECTORS + 1])
+    quads = (corner + np.array([0, 1, SECTORS + 1, 1, SECTORS + 2, SECTORS + 1])).reshape(-1).astype(np.uint32)
     for material in np.unique(spheres.material):
         chosen = spheres.material == material
         places = np.zeros((int(chosen.sum()), 3, 4), np.float32)
         places[:, range(3), range(3)] = spheres.radius[chosen, None]
         places[:, :, 3] = spheres.center[chosen]
-        rounded = normals.astype(np.float32)
-        yield Draw(
-            f"spheres {material}", rounded, rounded, uv, quads.reshape(-1).astype(np.uint32), places, int(material)
-        )
+        yield Draw(f"spheres {material}", normals, normals, uv, quads, places, int(material))

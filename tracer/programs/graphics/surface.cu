@@ -83,7 +83,7 @@ __device__ float3 bumped(const Fragment& f) {
     float3 tangent = f.at.along_x.x * across + f.at.along_y.x * down;
     float3 bitangent = f.at.along_x.y * across + f.at.along_y.y * down;
     float scale = rsqrtf(fmaxf(fmaxf(dot(tangent, tangent), dot(bitangent, bitangent)), 1e-20f));
-    float side = dot(cross(x, y), f.normal) < 0.0f ? 1.0f : -1.0f;
+    float side = dot(cross(x, y), f.normal) < 0.0f ? -1.0f : 1.0f;
     return normalised(
         (2.0f * texel.x - 1.0f) * side * scale * tangent - (2.0f * texel.y - 1.0f) * side * scale * bitangent +
         (2.0f * texel.z - 1.0f) * f.normal);
