@@ -29,7 +29,7 @@ class Target:
         self.address = memory.allocate(COLOUR_BYTES * self.pixels, name="the target of fragments")
 
     def slots(self, fragments: Fragments) -> tuple[NDArray[np.uint32], list[int]]:
-        """Slot of each fragment, ``NOT_LIVE`` for helpers, and what was lent for slots behind the picture."""
+        """Slot of each fragment, ``NOT_LIVE`` for helpers, and the addresses lent for slots behind the picture."""
         slots = np.full(len(fragments), NOT_LIVE)
         live = np.flatnonzero(fragments.live)
         pixel = fragments.y[live].astype(np.int64) * self.width + fragments.x[live]

@@ -1,4 +1,4 @@
-"""What all draws of a picture share: camera, light, texture handles, and the layout of the shaders' constants.
+"""Parts that all draws of a picture share: camera, light, texture handles, and the layout of the shaders' constants.
 
 ``DRAW`` and ``VIEW`` are the structures of ``tracer/programs/graphics/graphics.h``.
 """

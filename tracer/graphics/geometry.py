@@ -11,7 +11,7 @@ from rayplay.tracer.raster.batches import VertexBatches, cut_batches
 from rayplay.tracer.scenes.textured import Draw
 
 CTA_THREADS = 64
-"""Threads of a CTA of either stage (``docs/sources/crisp.md#stages``)."""
+"""Threads of a CTA of either stage (``docs/sources/crisp.md#vertex-batches``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Geometry:
 
 
 class Shaded(NamedTuple):
-    """What the vertex shader gave: a row an invocation."""
+    """Outputs of the vertex shader: a row an invocation."""
 
     clip: NDArray[np.float32]
     varyings: NDArray[np.float32]
@@ -55,12 +55,12 @@ def place_geometry(draw: Draw, memory: DeviceMemory, limits: dict[str, int | Non
 
 
 def lend_outputs(geometry: Geometry, memory: DeviceMemory) -> dict[str, int]:
-    """Memory for what the vertex shader gives, until it is given back."""
+    """Memory for the outputs of the vertex shader, until it is given back."""
     rows = geometry.invocations
     return {name: memory.lend(4 * width * rows, f"{name} of a draw") for name, width in OUTPUTS.items()}
 
 
 def shaded(addresses: dict[str, int], rows: int, memory: DeviceMemory) -> Shaded:
-    """What lies at the addresses of ``lend_outputs``."""
+    """Outputs at the addresses of ``lend_outputs``."""
     found = {name: memory.view(addresses[name], np.float32, (rows, width)) for name, width in OUTPUTS.items()}
     return Shaded(found["clip"].copy(), np.hstack([found["world_out"], found["normal_out"], found["uv_out"]]))

@@ -48,7 +48,7 @@ class Rules:
 
 @dataclass
 class Stage:
-    """What a launch was for: a row of the table of stages."""
+    """A launch and its part of a draw: a row of the table of stages."""
 
     kernel_id: int
     stage: str
@@ -62,7 +62,7 @@ class Stage:
 
 @dataclass(eq=False)
 class Picture:
-    """A framebuffer, what was launched to fill it, and how much that executed."""
+    """A framebuffer, the launches that filled it, and how much they executed."""
 
     framebuffer: Framebuffer
     stages: list[Stage]

@@ -14,7 +14,7 @@ GLASS_ALPHA = 0.3
 
 
 def drawn(scene: Scene) -> TexturedScene:
-    """The scene as draws: opaque ones before those that blend. Alpha textures cut surfaces out."""
+    """The scene as draws: what blends comes last. Alpha textures cut surfaces out."""
     pictures = [Picture(each.name, _white(each.alpha)) for each in scene.textures]
     surfaces = [_surface(material) for material in scene.materials]
     draws = [*_mesh_draws(scene), *_sphere_draws(scene.spheres)]

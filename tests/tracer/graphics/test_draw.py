@@ -1,4 +1,4 @@
-"""The verb ``draw``: a trace that holds its laws, a picture, the stages by draw, and one line for what is wrong."""
+"""The verb ``draw``: a trace that holds its laws, a picture, the stages by draw; a wrong request is one clear line."""
 
 from pathlib import Path
 

@@ -126,7 +126,7 @@ def test_both_backends_draw_the_same_trace_and_its_laws_hold(tmp_path: Path) -> 
 
 
 def test_stages_are_launches_on_the_stream_of_their_draw(tmp_path: Path) -> None:
-    """What lies behind the camera has no fragments, and so no launch for them."""
+    """A square behind the camera has no fragments, and so no launch for them."""
     with TraceWriter(tmp_path / "a.trace", {}) as writer:
         picture = drawn(scene([square(0), square(50), square(1, 0.4, 1)], [RED, GREEN]), sink=writer)
     kernels = open_trace(tmp_path / "a.trace").read("kernels")
