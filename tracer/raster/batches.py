@@ -95,7 +95,7 @@ def _cut(
 ) -> tuple[int, int]:  # fmt: skip
     """Fill ``vertices``, ``invocations`` and ``starts``; returns how many batches and invocations there are.
 
-    first_use: int64[vertex_count], the last invocation of each vertex; one before the batch's start is none.
+    first_use: int64[vertex_count], the last invocation of each vertex; it counts from the batch's start on.
     """
     batches, count = 0, 0
     start, begun, triangles = 0, -most_indices, 0  # first invocation, first index and triangles of the batch

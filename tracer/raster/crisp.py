@@ -4,7 +4,7 @@ A triangle is dropped only where all three vertices are outside of the view volu
 Pixels are sampled at their corners, edges belong to both sides, and weights are linear in the picture. Fragments are
 put into buckets by the corner of their triangle's bounding box, and run bucket after bucket without helpers.
 
-Two cases that its code leaves undefined are not drawn: a projection that is not finite, and weights that are none.
+Not drawn are two cases that its code leaves undefined: projections that are not finite, and weights that are NaN.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ def _project(positions: NDArray[np.float32], width: int, height: int) -> NDArray
 def _is_kept(
     positions: NDArray[np.float32], screen: NDArray[np.float32], triangles: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
-    outside = (np.abs(positions[:, :3]) > np.abs(positions[:, 3:])).any(axis=1)
+    outside: NDArray[np.bool_] = (np.abs(positions[:, :3]) > np.abs(positions[:, 3:])).any(axis=1)
     finite = np.isfinite(screen).all(axis=1) & np.isfinite(positions).all(axis=1)
     kept: NDArray[np.bool_] = np.logical_and(finite[triangles].all(axis=1), ~outside[triangles].all(axis=1))
     return kept

@@ -49,7 +49,7 @@ class Fragments:
         return (self.live.reshape(-1, QUAD) << np.arange(QUAD, dtype=np.uint8)).sum(axis=1, dtype=np.uint8)
 
     def interpolate(self, varyings: NDArray[np.float32], triangles: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """float32[n, k]: varyings at the fragments; varyings: float32[vertices, k]; triangles: those of the draw."""
+        """float32[n, k]: varyings at the fragments; varyings: float32[vertices, k]; triangles: as rasterised."""
         made = np.empty((len(self), varyings.shape[1]), np.float32)
         _interpolate(np.ascontiguousarray(varyings), triangles, self.triangle, self.weights, made)
         return made

@@ -1,4 +1,4 @@
-"""What fragments leave in the framebuffer: the late depth test of shaders that discard, and blending.
+"""Writes of fragments to the framebuffer: the late depth test of shaders that discard, and blending.
 
 Source: Vulkan specification, "Blending"; colours are linear.
 """

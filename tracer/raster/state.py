@@ -18,7 +18,7 @@ LARGEST_SIDE = 16384
 
 @dataclass(frozen=True)
 class DrawState:
-    """What the pipeline does with the triangles and fragments of a draw; ``UserError`` for an unknown word."""
+    """State of the stages between a draw's shaders and after them; ``UserError`` for an unknown word."""
 
     rules: str = "hardware"
     """"crisp" follows the released code of CRISP (``docs/sources/crisp.md#rasterisation``)."""
@@ -42,7 +42,7 @@ class DrawState:
 
 @dataclass(frozen=True, eq=False)
 class Framebuffer:
-    """What draws write, row 0 at the top; it persists from draw to draw."""
+    """Colour and depth, row 0 at the top; they persist from draw to draw."""
 
     colour: NDArray[np.float32]
     """float32[height, width, 4], linear RGB and alpha."""

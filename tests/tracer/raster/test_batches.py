@@ -15,7 +15,7 @@ CUBE = np.concatenate([4 * face + np.array([0, 1, 2, 2, 3, 0]) for face in range
     ("batch_indices", "invocations"), [(24, 24), (32, 25), (48, 24), (64, 24), (96, 24), (128, 24), (None, 24)]
 )
 def test_a_cube_of_four_vertices_a_face(batch_indices: int | None, invocations: int) -> None:
-    """docs/sources/crisp.md#vertex-batches; 32 indices end within the sixth face, whose third vertex is shaded again."""
+    """docs/sources/crisp.md#vertex-batches: 32 indices end within the sixth face, which shades one again."""
     assert len(cut_batches(CUBE, 24, batch_indices=batch_indices).vertices) == invocations
 
 

@@ -56,7 +56,7 @@ def test_weights_and_depth_are_the_twins(seed: int) -> None:
 
 
 def test_a_varying_that_is_the_position_comes_back_at_each_pixel() -> None:
-    """What perspective correction means: the interpolated clip-space position projects onto the pixel's centre."""
+    """Perspective correction: the interpolated clip-space position projects onto the pixel's centre."""
     positions = np.array([[-3, -2, 0.5, 3], [8, -8, 6, 8], [0.2, 0.9, 0.2, 1]], np.float32)
     triangles = soup(positions)
     found = rasterise(positions, triangles, Framebuffer.cleared(64, 64), ALWAYS)
