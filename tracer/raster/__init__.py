@@ -7,25 +7,14 @@
     values = fragments.interpolate(varyings, triangles)      # perspective-correct
     write_colours(framebuffer, DrawState(), fragments, colours)
 
-Files in the order of the data flow: ``batches``, ``camera``, ``state``, ``clip``, ``assemble``, ``tiles``,
-``fragments``, ``cover`` (or ``crisp``), ``output``, ``pipeline``. All is deterministic: coverage is exact in whole
-numbers.
+Files in the order of the data flow: ``batches``, ``state``, ``clip``, ``assemble``, ``tiles``, ``fragments``, ``cover``
+(or ``crisp``), ``output``, ``pipeline``. All is deterministic: coverage is exact in whole numbers.
 """
 
 from rayplay.tracer.raster.batches import VertexBatches, cut_batches
-from rayplay.tracer.raster.camera import clip_matrix
 from rayplay.tracer.raster.fragments import Fragments
 from rayplay.tracer.raster.output import write_colours
 from rayplay.tracer.raster.pipeline import rasterise
 from rayplay.tracer.raster.state import DrawState, Framebuffer
 
-__all__ = [
-    "DrawState",
-    "Fragments",
-    "Framebuffer",
-    "VertexBatches",
-    "clip_matrix",
-    "cut_batches",
-    "rasterise",
-    "write_colours",
-]
+__all__ = ["DrawState", "Fragments", "Framebuffer", "VertexBatches", "cut_batches", "rasterise", "write_colours"]
