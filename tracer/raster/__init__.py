@@ -7,8 +7,8 @@
     values = fragments.interpolate(varyings, triangles)      # perspective-correct
     write_colours(framebuffer, DrawState(), fragments, colours)
 
-The files in the order of the data flow: ``batches``, ``state``, ``clip``, ``assemble``, ``tiles``, ``fragments``,
-``cover`` (or ``crisp``), ``output``, ``pipeline``. Everything is deterministic: coverage is exact in whole numbers.
+Files in the order of the data flow: ``batches``, ``state``, ``clip``, ``assemble``, ``tiles``, ``fragments``, ``cover``
+(or ``crisp``), ``output``, ``pipeline``. All is deterministic: coverage is exact in whole numbers.
 """
 
 from rayplay.tracer.raster.batches import VertexBatches, cut_batches

@@ -53,8 +53,8 @@ def _project(positions: NDArray[np.float32], width: int, height: int) -> NDArray
 def _is_kept(
     positions: NDArray[np.float32], screen: NDArray[np.float32], triangles: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
-    outside: NDArray[np.bool_] = (np.abs(positions[:, :3]) > np.abs(positions[:, 3:])).any(axis=1)
-    finite = np.isfinite(screen).all(axis=1) & np.isfinite(positions).all(axis=1)
+    outside = np.any(np.greater(np.abs(positions[:, :3]), np.abs(positions[:, 3:])), axis=1)
+    finite = np.isfinite(np.concatenate([screen, positions], axis=1)).all(axis=1)
     kept: NDArray[np.bool_] = np.logical_and(finite[triangles].all(axis=1), ~outside[triangles].all(axis=1))
     return kept
 
