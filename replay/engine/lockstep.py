@@ -1,7 +1,8 @@
 """Lockstep: memory and SMs go through every cycle together, for GPUs on which an SM feels others within a quantum.
 
 That is so where SMs share a port (``sm.cluster``), buffers of the crossbar may fill up within a quantum, or requests
-turn around in the port (``interconnect.perfect_memory``). A quantum is then one cycle. Before the SMs run it, the
+turn around in the port (``interconnect.perfect_memory``); also where responses have two ways into the SM
+(``instruction_cache``). A quantum is then one cycle. Before the SMs run it, the
 memory catches up: in the order of the clocks' ticks, and of those due together responses reach the SMs, replies enter
 the crossbar, DRAM and L2 run, and the crossbar moves packets. Of a cluster each core cycle passes one response on, if
 the LSU it is for has room, and takes one out of the crossbar; its SMs go in turn, from one that moves on with each of
@@ -44,6 +45,9 @@ def begin_cycle(
     for home in range(0, ctas.unit.shape[0], port.cluster):
         deliver(core, ctas, lsus, caches, rays, port, records, home, now)
     advance_memory(net, port, cache, memory, clocks.after(net.from_core, now), clocks.after(cache.from_core, now))
+    last = clocks.at_or_before(memory.core, now)
+    for controller in range(cache.controllers):
+        partition.finish_ticks(cache, memory, controller, last, net.lockstep[crossbar.L2_CYCLE])
     begin_clusters(ctas, now - net.lockstep[crossbar.BEGUN])
     net.lockstep[crossbar.BEGUN] = now + 1
 
@@ -68,11 +72,12 @@ def advance_memory(
 @inlined
 def advance_slices(net: crossbar.Crossbar, cache: l2_state.L2, memory: Dram, end: int) -> None:
     """Run the memory partitions in the L2 cycles before ``end``, in which nothing enters the crossbar's buffers."""
-    if net.lockstep[crossbar.L2_CYCLE] >= end:
+    since = net.lockstep[crossbar.L2_CYCLE]
+    if since >= end:
         return
     net.lockstep[crossbar.L2_CYCLE] = end
     for controller in range(cache.controllers):
-        partition.advance_until(cache, memory, controller, end)
+        partition.advance_until(cache, memory, controller, since, end)
 
 
 @inlined
