@@ -10,9 +10,7 @@ from importlib.metadata import version
 from rayplay.door.output import directed
 from rayplay.door.parser import parser_of, split
 from rayplay.door.verbs import FAMILIES, overview
-from rayplay.formats.guard.command import run
-
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+from rayplay.formats.guard.command import EXIT_INTERRUPTED, run
 
 
 def enter() -> None:

@@ -240,7 +240,7 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys, sample: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rayplay.formats.laws.check.validate", interrupted)
-    assert formats(monkeypatch, "check", sample) == 2
+    assert formats(monkeypatch, "check", sample) == 130
     assert capsys.readouterr().err == "formats: error: interrupted; nothing was written under a final name\n"
 
 

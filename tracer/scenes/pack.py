@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import TEXTURE_PIXELS
+from rayplay.formats.guard.pictures import open_picture
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import (
     MODELS,
@@ -90,16 +90,8 @@ def _material(path: Path, name: str, entry: dict[str, Any], texture: int) -> Mat
 
 
 def _texture(path: Path, name: str) -> Texture:
-    from PIL import Image, UnidentifiedImageError  # only scenes with foliage pay for this import
-
-    file = _beside(path, name)
-    try:
-        with Image.open(file, formats=TEXTURE_FORMATS) as image:
-            TEXTURE_PIXELS.check(image.width * image.height, "its pixels", file=file)
-            alpha = np.ascontiguousarray(np.asarray(image.convert("RGBA"))[:, :, 3])
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{file}: alpha texture cannot be read: {error}") from error
-    return Texture(name, alpha)
+    with open_picture(_beside(path, name), TEXTURE_FORMATS) as image:
+        return Texture(name, np.ascontiguousarray(np.asarray(image.convert("RGBA"))[:, :, 3]))
 
 
 def _spheres(path: Path, entries: list[dict[str, Any]], materials: list[Material]) -> Spheres:
