@@ -32,13 +32,6 @@ def compare(case: str, quantity: str, theirs: float, ours: float, tolerance: flo
     return Row(case, quantity, theirs, ours, error, tolerance, abs(error) <= tolerance)
 
 
-def mean_error(case: str, rows: Iterable[Row], tolerance: float) -> Row:
-    """Mean of the absolute errors of some rows, as a row."""
-    errors = [abs(row.error) for row in rows]
-    mean = sum(errors) / len(errors)
-    return Row(case, f"mean of {len(errors)}", 0.0, mean, mean, tolerance, mean <= tolerance)
-
-
 def number(value: float) -> str:
     """A count in full, anything else with six digits."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.6g}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_picture(
-    path: Path, formats: tuple[str, ...] | None = None, limit: Limit = TEXTURE_PIXELS
+    source: Path | bytes, place: object, formats: tuple[str, ...] | None = None, limit: Limit = TEXTURE_PIXELS
 ) -> Iterator["Picture"]:
-    """Open a picture for the block, which decodes it; ``formats``: names of Pillow's, all when None.
+    """Open a picture for the block, which decodes it.
+
+    source   a file, or the bytes of one; ``place``: what an error names.
+    formats  names of Pillow's; None: all.
 
     ``FormatError`` when it is missing, damaged, of another format, or has more pixels than ``limit``.
     """
@@ -25,11 +29,11 @@ def open_picture(
     try:
         pillows, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None  # ours has a name, and may be raised
         try:
-            opened = Image.open(path, formats=formats)
+            opened = Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=formats)
         finally:
             Image.MAX_IMAGE_PIXELS = pillows
         with opened as image:
-            limit.check(image.width * image.height, "its pixels", file=path)
+            limit.check(image.width * image.height, "its pixels", file=place)
             yield image
     except (OSError, SyntaxError, ValueError) as error:  # whatever its many decoders meet
-        raise FormatError(f"must be a picture: {reason_of(error)}", file=path) from None
+        raise FormatError(f"must be a picture: {reason_of(error)}", file=place) from None

@@ -108,19 +108,19 @@ class Machine(Inputs):
         self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
         self.rt = rt_state.make_state(gpu.rt, sms, streams)
         self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster)
-        memory, l2_khz = gpu.memory, gpu.memory.l2_clock_khz
+        memory, l2_khz, summed = gpu.memory, gpu.memory.l2_clock_khz, gpu.memory.clock_ticks == "summed"
         self.memory = step.Memory(
             crossbar.make_state(
                 sms // gpu.sm.cluster, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz,
-                gpu.interconnect.arbiter == "round_robin",
+                gpu.interconnect.arbiter == "round_robin", summed,
             ),
             l2_state.make_state(
                 gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz,
-                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep,
+                memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
-                gpu.l2.latency_cycles + gpu.clock_slack, core_khz, l2_khz, streams,
+                gpu.l2.latency_cycles + gpu.clock_slack, core_khz, l2_khz, streams, summed,
             ),
         )  # fmt: skip
         self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(

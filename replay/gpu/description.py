@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parent
 MOST_APART = 1000
 """Largest ratio of two clocks: a replay passes that many cycles of the one for each of the other."""
 COPIES = ("none", "low_32_bits", "whole")
+TICKS = ("exact", "summed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,9 @@ class MemoryControllers:
     count: int = value("count", "Memory controllers, each with one DRAM channel and its L2 slices", 1)
     l2_clock_khz: int = value("kHz", "Clock of the L2", 1)
     interconnect_clock_khz: int = value("kHz", "Clock of the interconnect", 1)
+    clock_ticks: str = value(
+        "name", "Ticks of clocks: at exact fractions, or at sums of periods in double precision", choices=TICKS
+    )
     address_map: str = value(
         "bits", "Letters of the address bits: row, bank, column, burst (replay/memory/addresses.py)"
     )

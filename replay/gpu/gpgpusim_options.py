@@ -57,8 +57,8 @@ def pair(prefix: str) -> Callable[[str], Values]:
 def clocks(text: str) -> Values:
     """``core:interconnect:L2:DRAM`` in MHz."""
     words = text.split(":")
-    if len(words) != 4 or not all(re.fullmatch(r"\d{1,6}(\.\d{1,6})?", word) for word in words):
-        raise OptionError("must be four clocks in MHz separated by :")
+    if len(words) != 4 or not all(re.fullmatch(r"\d{1,6}(\.\d{1,3}0*)?", word) for word in words):
+        raise OptionError("must be four clocks in MHz with three decimals at most, separated by :")
     names = ("sm.clock_khz", "memory.interconnect_clock_khz", "memory.l2_clock_khz", "dram.clock_khz")
     return {name: int(Fraction(word) * 1000) for name, word in zip(names, words, strict=True)}
 

@@ -126,6 +126,17 @@ def high_product(typing_context: Any, first: Any, second: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
+@intrinsic
+def exponent(typing_context: Any, number: Any) -> Any:
+    """Exponent of two of a float64 that is not negative; of 0 and of subnormal numbers -1023."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.sub(builder.lshr(builder.bitcast(arguments[0], word), word(52)), word(1023))
+
+    return types.int64(types.float64), generate
+
+
 @inlined
 def bucket(key: int, buckets: int) -> int:
     """Hash bucket of ``key``; ``buckets`` is a power of two up to 2^24. Spreads any stride evenly.

@@ -17,10 +17,12 @@ from rayplay.tracer.scenes.description import Instance, Mesh
 from rayplay.tracer.scenes.glb_check import check_document, item
 from rayplay.tracer.scenes.gltf_accessor import read_accessor, read_indices
 from rayplay.tracer.scenes.gltf_file import read_buffers, read_gltf
+from rayplay.tracer.scenes.gltf_nodes import placed_meshes
 
 DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
-_WITHOUT_TRIANGLES = (0, 1, 2, 3)
+WITHOUT_TRIANGLES = (0, 1, 2, 3)
+"""Modes of a primitive that is points or lines."""
 QUANTISED = "KHR_mesh_quantization"
 APPEARANCE = ("KHR_materials_", "KHR_texture_", "EXT_texture_", "KHR_lights_")
 """Beginnings of extensions that say how surfaces look; a file that is rendered without a scene pack has one grey."""
@@ -40,7 +42,7 @@ def read_glb(path: Path, material_names: list[str] | None = None) -> tuple[list[
         buffers = read_buffers(path, document, binary)
         made = [_mesh(path, document, buffers, entry, material_names) for entry in document.get("meshes", [])]
         numbers = {mesh: number for number, mesh in enumerate(n for n, each in enumerate(made) if each is not None)}
-        instances = [Instance(numbers[mesh], matrix) for mesh, matrix in _placed(document) if mesh in numbers]
+        instances = [Instance(numbers[mesh], matrix) for mesh, matrix in placed_meshes(document) if mesh in numbers]
         return [mesh for mesh in made if mesh is not None], instances
     except DAMAGE as error:
         raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {reason_of(error)}") from error
@@ -58,11 +60,11 @@ def _mesh(
     vertices, triangles, uvs, normals, materials = [], [], [], [], []
     vertex_count, mesh_name, has_uv, has_normals = 0, str(entry.get("name", "mesh")), False, False
     for primitive in entry["primitives"]:
-        if primitive.get("mode", _TRIANGLES) in _WITHOUT_TRIANGLES:
+        if primitive.get("mode", _TRIANGLES) in WITHOUT_TRIANGLES:
             continue
         attributes = primitive["attributes"]
         position = read_accessor(document, buffers, attributes["POSITION"], "VEC3").astype(np.float32)
-        face = _faces(document, buffers, primitive, len(position))
+        face = faces(document, buffers, primitive, len(position))
         uv = np.zeros((len(position), 2), np.float32)
         number = 0
         if names is not None:
@@ -92,7 +94,7 @@ def _mesh(
     )
 
 
-def _faces(
+def faces(
     document: dict[str, Any], buffers: list[memoryview], primitive: dict[str, Any], vertices: int
 ) -> NDArray[np.uint32]:
     """uint32[n, 3]: vertex numbers of a primitive's triangles."""
@@ -121,48 +123,3 @@ def _material_number(
     if name not in names:
         raise UserError(f"{path}: mesh {mesh_name}: material {name} must be in the scene's JSON, which has {names}")
     return names.index(name)
-
-
-def _placed(document: dict[str, Any]) -> list[tuple[int, NDArray[np.float32]]]:
-    """Mesh and float32[3, 4] matrix of every node with a mesh, parents before children, in the document's order."""
-    nodes = document.get("nodes", [])
-    scenes = document.get("scenes")
-    roots = item(scenes, document.get("scene", 0), "scene").get("nodes", []) if scenes else _roots(nodes)
-    found: list[tuple[int, NDArray[np.float32]]] = []
-    left = [(number, np.eye(4)) for number in reversed(roots)]
-    while left:
-        number, parent = left.pop()
-        node = item(nodes, number, "node")
-        matrix = parent @ _local_matrix(node, f"node {number}")
-        if "mesh" in node:
-            found.append((node["mesh"], np.ascontiguousarray(matrix[:3], dtype=np.float32)))
-        left += [(child, matrix) for child in reversed(node.get("children", []))]
-    return found
-
-
-def _roots(nodes: list[dict[str, Any]]) -> list[int]:
-    children = {child for node in nodes for child in node.get("children", [])}
-    return [number for number in range(len(nodes)) if number not in children]
-
-
-def _local_matrix(node: dict[str, Any], place: str) -> NDArray[np.float64]:
-    def numbers(key: str, default: tuple[float, ...]) -> NDArray[np.float64]:
-        made = np.array(node.get(key, default), dtype=np.float64)
-        if made.shape != (len(default),) or not np.isfinite(made).all():
-            raise ValueError(f"{place}: {key} must be {len(default)} finite numbers, found {str(node[key])[:100]}")
-        return made
-
-    if "matrix" in node:
-        return numbers("matrix", tuple(np.eye(4).ravel())).reshape(4, 4).T
-    x, y, z, w = numbers("rotation", (0.0, 0.0, 0.0, 1.0))
-    rotation = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    matrix = np.eye(4)
-    matrix[:3, :3] = rotation * numbers("scale", (1.0, 1.0, 1.0))
-    matrix[:3, 3] = numbers("translation", (0.0, 0.0, 0.0))
-    return matrix

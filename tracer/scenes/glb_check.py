@@ -18,7 +18,8 @@ WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "M
 def check_document(path: Path, document: dict[str, Any]) -> None:
     """Raise ``FormatError`` beyond the limit of elements, ``ValueError`` or what a damaged document gives otherwise."""
     for number, buffer in enumerate(document.get("buffers", [])):
-        check_uri(path, buffer.get("uri"), f"buffers[{number}].uri")
+        if buffer.get("uri") is not None:
+            check_uri(path, buffer["uri"], f"buffers[{number}].uri")
     views = document.get("bufferViews", [])
     for number, accessor in enumerate(document.get("accessors", [])):
         check_accessor(accessor, views, f"accessor {number}")
@@ -27,8 +28,8 @@ def check_document(path: Path, document: dict[str, Any]) -> None:
 
 
 def check_uri(path: Path, uri: Any, place: str) -> None:
-    """A buffer is in the document itself, or in a file of the document's folder."""
-    if uri is None or (isinstance(uri, str) and uri.startswith("data:")):
+    """A buffer or picture is in the document itself, or in a file of the document's folder."""
+    if isinstance(uri, str) and uri.startswith("data:"):
         return
     if not isinstance(uri, str) or "\0" in uri or "\\" in uri or ":" in uri or len(uri) > 1000:
         raise ValueError(f"{place} must be the name of a file beside it, found {str(uri)[:100]!r}")

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import GLTF_BYTES, MESH_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
-from rayplay.tracer.scenes.glb_check import whole
+from rayplay.tracer.scenes.glb_check import check_uri, whole
 
 _MAGIC, _JSON_CHUNK, _BIN_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 
@@ -65,14 +65,20 @@ def read_buffers(path: Path, document: dict[str, Any], binary: memoryview | None
             if number or binary is None:
                 raise ValueError(f"{place} must have a uri")
             data = binary
-        elif uri.startswith("data:"):
-            data = memoryview(base64.b64decode(uri.partition(",")[2], validate=True))
         else:
-            file = path.parent / unquote(uri)
-            MESH_BYTES.check(file.stat().st_size, "its length", file=file)
-            data = memoryview(file.read_bytes())
+            data = memoryview(read_uri(path, uri, place))
         length = whole(buffer.get("byteLength"), f"{place}: byteLength")
         if len(data) < length:
             raise ValueError(f"{place} must hold {length} bytes, found {len(data)}")
         found.append(data[:length])
     return found
+
+
+def read_uri(path: Path, uri: Any, place: str) -> bytes:
+    """Bytes of a data URI, or of a file in the document's folder; ``ValueError`` for another."""
+    check_uri(path, uri, f"{place}.uri")
+    if uri.startswith("data:"):
+        return base64.b64decode(uri.partition(",")[2], validate=True)
+    file = path.parent / unquote(uri)
+    MESH_BYTES.check(file.stat().st_size, "its length", file=file)
+    return file.read_bytes()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.pictures import open_picture
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import (
     MODELS,
@@ -25,9 +24,9 @@ from rayplay.tracer.scenes.description import (
     triple,
 )
 from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.pictures import read_texels
 
 FORMAT = "scene-pack/1"
-TEXTURE_FORMATS = ("PNG", "JPEG", "TGA", "BMP")
 
 
 def read_scene_pack(path: Path) -> Scene:
@@ -90,8 +89,9 @@ def _material(path: Path, name: str, entry: dict[str, Any], texture: int) -> Mat
 
 
 def _texture(path: Path, name: str) -> Texture:
-    with open_picture(_beside(path, name), TEXTURE_FORMATS) as image:
-        return Texture(name, np.ascontiguousarray(np.asarray(image.convert("RGBA"))[:, :, 3]))
+    file = _beside(path, name)
+    alpha = np.ascontiguousarray(read_texels(file, str(file))[:, :, 3])
+    return Texture(name, alpha)
 
 
 def _spheres(path: Path, entries: list[dict[str, Any]], materials: list[Material]) -> Spheres:

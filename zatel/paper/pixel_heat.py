@@ -58,7 +58,7 @@ def picture_heat(path: Path) -> np.ndarray:
 
 def _read_picture(path: Path) -> np.ndarray:
     try:
-        with open_picture(path, limit=IMAGE_PIXELS) as image:
+        with open_picture(path, path, limit=IMAGE_PIXELS) as image:
             if image.mode.startswith(("I", "F")):  # 16 bits and more of grey
                 grey = np.asarray(image, np.float64)
                 grey = grey if image.mode == "F" else grey / 65535.0

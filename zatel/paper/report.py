@@ -49,7 +49,7 @@ def write_overview(folder: Path, path: Path) -> None:
     figure = pyplot.figure(figsize=(13, 7.2), layout="constrained")
     upper, lower = np.asarray(figure.subfigures(2, 1))
     for axis, (name, title) in zip(np.atleast_1d(upper.subplots(1, len(panels))), panels, strict=True):
-        with open_picture(folder / name, ("PNG",), IMAGE_PIXELS) as image:
+        with open_picture(folder / name, folder / name, ("PNG",), IMAGE_PIXELS) as image:
             axis.imshow(np.asarray(image), interpolation="nearest")
         axis.set_title(title, fontsize=10)
         axis.set_axis_off()

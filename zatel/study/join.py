@@ -183,7 +183,7 @@ def stack_pictures(pictures: Sequence[Path], path: Path) -> None:
 
     parts = []
     for picture in pictures:
-        with open_picture(picture, ("PNG",)) as opened:
+        with open_picture(picture, picture, ("PNG",)) as opened:
             parts.append(np.asarray(opened.convert("RGBA")))
     if len(widths := {part.shape[1] for part in parts}) > 1:
         raise UserError(f"{', '.join(map(str, pictures))}: must have one width, not {widths}")

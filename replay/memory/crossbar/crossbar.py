@@ -44,16 +44,16 @@ class Crossbar(NamedTuple):
 
 
 def make_state(
-    sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int, round_robin: bool = False
-) -> Crossbar:  # fmt: skip
+    sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int, round_robin: bool = False, summed: bool = False
+) -> Crossbar:
     """Empty networks."""
     return Crossbar(
         arbiter.make_net(sms, slices),
         arbiter.make_net(slices, sms),
-        clocks.ratio(core_khz, net_khz),
-        clocks.ratio(net_khz, core_khz),
-        clocks.ratio(l2_khz, net_khz),
-        clocks.ratio(net_khz, l2_khz),
+        clocks.ratio(core_khz, net_khz, summed),
+        clocks.ratio(net_khz, core_khz, summed),
+        clocks.ratio(l2_khz, net_khz, summed),
+        clocks.ratio(net_khz, l2_khz, summed),
         np.full((sms, 3), -1, np.int64),
         np.zeros(3, np.int64),
         round_robin,

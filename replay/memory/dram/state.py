@@ -7,7 +7,7 @@ import numpy as np
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, ring_size
 from rayplay.replay.memory.dram import spec as rules
-from rayplay.replay.unit.clocks import Ratio, ratio
+from rayplay.replay.unit.clocks import Ratio, ratio, tick_after
 from rayplay.replay.unit.streams import Shares, make_shares
 
 # Columns of ``bank``; ticks as far as the bank itself goes.
@@ -131,7 +131,7 @@ class Dram(NamedTuple):
 
 def make_state(
     spec: rules.Spec, channels: int, slices: int, to_queue: int, from_queue: int, ahead_cycles: int, core_khz: int,
-    l2_khz: int, streams: int = 1,
+    l2_khz: int, streams: int = 1, summed: bool = False,
 ) -> Dram:  # fmt: skip
     """Idle channels with closed rows, each with ``slices`` whose queues to and from it hold that many requests.
 
@@ -170,8 +170,9 @@ def make_state(
         limits,
         stats,
         make_shares(stats, streams),
-        capacity, ring_size(to_queue), ring_size(from_queue), log_ring, slices, ratio(l2_khz, spec.clock_khz),
-        ratio(core_khz, spec.clock_khz), ratio(spec.clock_khz, core_khz), ratio(spec.clock_khz, l2_khz),
+        capacity, ring_size(to_queue), ring_size(from_queue), log_ring, slices, ratio(l2_khz, spec.clock_khz, summed),
+        ratio(core_khz, spec.clock_khz, summed), ratio(spec.clock_khz, core_khz, summed),
+        ratio(spec.clock_khz, l2_khz, summed),
     )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def stats(state: Dram, cycle: int = FAR, stream: int = -1) -> dict[str, np.ndarr
     """
     found = state.stats.copy()
     if cycle < FAR:
-        tick = max((cycle - 1) * state.core.up // state.core.down + 1, 0)  # the first one after the cycle before
+        tick = tick_after(state.core, cycle - 1) if cycle else 0
         for channel in range(len(found)):
             rewind(state, channel, tick, found[channel], stream)
     found[:, BUSY_TICKS] = (found[:, READS] + found[:, WRITES]) * state.gap[rules.T_BURST]

@@ -86,7 +86,7 @@ class L2(NamedTuple):
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
-    l2_khz: int, streams: int = 1, lockstep: bool = False,
+    l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
@@ -109,7 +109,8 @@ def make_state(
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
         ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
-        per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz), ratio(l2_khz, net_khz),
+        per_controller, controllers, ratio(l2_khz, core_khz, summed), ratio(core_khz, l2_khz, summed),
+        ratio(l2_khz, net_khz, summed),
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

@@ -125,6 +125,7 @@ class GpuConfig:
     crossbar_mhz: float = 0.0  # 0: as the core
     l2_mhz: float = 0.0
     dram_mhz: float = 3500.5
+    summed_clocks: bool = True
     local_start: int = 2**64 + 0xC0000000 - 80 * 96 * 1024 - 80 * 4096 * 16384  # addresses are unsigned
 
 

@@ -29,13 +29,15 @@ class Result:
 
 
 class Clocks:
-    """The next domains to tick. Times are exact (DEVIATIONS R15), where Accel-Sim adds up floating-point seconds."""
+    """The next domains to tick. Times are seconds in floating point, added up, or exact microseconds."""
 
     def __init__(self, config: GpuConfig) -> None:
         core = config.core_mhz
         clocks = (core, config.crossbar_mhz or core, config.l2_mhz or core, config.dram_mhz)
-        self.periods = [1 / Fraction(str(mhz)) for mhz in clocks]
-        self.times = [Fraction(0)] * 4
+        self.times: list[float | Fraction] = [0.0] * 4
+        self.periods: list[float | Fraction] = [1 / (mhz * 1_000_000) for mhz in clocks]
+        if not config.summed_clocks:
+            self.times, self.periods = [Fraction(0)] * 4, [1 / Fraction(str(mhz)) for mhz in clocks]
 
     def next(self) -> list[bool]:
         """Whether core, crossbar, L2 and DRAM tick."""

@@ -54,7 +54,7 @@ def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, in
     """The case of a seed. With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps."""
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
-    values |= options(Random(f"options {seed}"))
+    values |= options(Random(f"options {seed}")) | ticks(Random(f"ticks {seed}"))
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
@@ -130,6 +130,12 @@ def options(random: Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def ticks(random: Random) -> dict[str, Any]:
+    """How clocks tick; two of three cases have a DRAM clock whose ticks often fall on the core's."""
+    often = {"dram.clock_khz": random.choice((455_000, 2_275_000, 4_095_000))} if random.random() < 0.67 else {}
+    return {"memory.clock_ticks": random.choice(("summed", "summed", "exact"))} | often
+
+
 def shared_ports(random: Random) -> dict[str, Any]:
     """Values of GPUs in lockstep: clusters, short buffers, perfect memory."""
     pick = random.choice
@@ -203,6 +209,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         ),
         core_mhz=values.get("sm.clock_khz", 1_365_000) / 1000, l2_mhz=values.get("memory.l2_clock_khz", 0) / 1000,
         crossbar_mhz=values.get("memory.interconnect_clock_khz", 0) / 1000, dram_mhz=dram["clock_khz"] / 1000,
+        summed_clocks=values["memory.clock_ticks"] == "summed",
     )  # fmt: skip
 
 

@@ -70,18 +70,19 @@ class Machine:
     def __post_init__(self) -> None:
         gpu, sms = self.gpu, self.gpu.sm.count
         core, l2_khz, memory = gpu.sm.clock_khz, gpu.memory.l2_clock_khz, gpu.memory
+        summed = memory.clock_ticks == "summed"
         self.ports = port.make_state(gpu.interconnect, sms, gpu.longest_quantum)
         flying = sms * gpu.interconnect.packets_in_flight
         self.memory = Memory(
             crossbar.make_state(
                 sms, gpu.l2_slices, core, memory.interconnect_clock_khz, l2_khz,
-                gpu.interconnect.arbiter == "round_robin",
+                gpu.interconnect.arbiter == "round_robin", summed,
             ),
             l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, flying, core,
-                memory.interconnect_clock_khz, l2_khz,),
+                memory.interconnect_clock_khz, l2_khz, summed=summed),
             dram_state.make_state(
                 gpu.dram, memory.count, gpu.l2.slices_per_controller, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
-                gpu.l2.latency_cycles, core, l2_khz,
+                gpu.l2.latency_cycles, core, l2_khz, summed=summed,
             ),
         )  # fmt: skip
 

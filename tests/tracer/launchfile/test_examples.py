@@ -9,6 +9,7 @@ import pytest
 from rayplay.hypa.session import FileProfile, profile_file
 from rayplay.tracer.launch import Prepared, prepare
 from rayplay.tracer.run import run_compute_launch
+from tests.tracer.launchfile.partners import hologram, odometry, segmentation  # noqa: F401 (by their names)
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "examples"
