@@ -72,7 +72,7 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     except UserError as error:
         code = _fail(name, error)
     except KeyboardInterrupt:
-        _fail(name, "interrupted; nothing was written under a final name")
+        _fail(name, "interrupted; nothing incomplete stands under a final name")
         code = EXIT_INTERRUPTED
     except MemoryError as error:
         code = _fail(name, f"this machine, or the limit of this process, has not the memory for it: {error}")

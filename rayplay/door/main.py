@@ -55,7 +55,7 @@ def after_interruption(verb: str, words: list[str], arguments: argparse.Namespac
         return f"interrupted; continue with: {shlex.join(['rayplay', *verb.split(), *left, *resumed])}"
     if getattr(arguments, "store", None):
         return f"interrupted; continue with: {shlex.join(['rayplay', *verb.split(), *words])}"
-    return "interrupted; nothing was written under a final name"
+    return "interrupted; nothing incomplete stands under a final name"
 
 
 def without_finished(verb: str, words: list[str], finished: list[str]) -> list[str]:

@@ -27,7 +27,7 @@ def listing(content: str) -> Callable[[Path], object]:
 
 
 def packed(size: int) -> Callable[[Path], object]:
-    """Write a dump that unpacks to one line of so many bytes."""
+    """Write a dump that unpacks to one line of ``size`` bytes."""
     return lambda folder: (folder / "a.txt").write_bytes(b"A 0 0 0 " + b"1" * size)
 
 

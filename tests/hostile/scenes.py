@@ -42,7 +42,7 @@ def camera(value: str) -> Callable[[Path], object]:
 
 
 def png(width: int, height: int, rows: int = 1) -> bytes:
-    """A PNG picture of 8-bit RGBA that says this size; its data are so many rows of zeros."""
+    """A PNG picture of 8-bit RGBA that says this size; its data are ``rows`` rows of zeros."""
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))

@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole file: what was asked for (``Options``), and what came out."""
+    """A whole file: the request (``Options``) and the outcome."""
 
     trace: str
     gpu: str

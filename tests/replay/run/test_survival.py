@@ -16,7 +16,7 @@ from rayplay.replay.run.progress import Standing
 
 simulate = driver.simulate
 fsync = os.fsync
-INTERRUPTED = "replay: error: interrupted; nothing was written under a final name"
+INTERRUPTED = "replay: error: interrupted; nothing incomplete stands under a final name"
 
 
 @pytest.fixture(scope="module")
