@@ -77,8 +77,8 @@ class Machine(Inputs):
         self.streams = Streams(self.launches, gpu.sm.concurrent_kernels)
         with GPU_BYTES.bound(f"GPU {gpu.name}: its SMs"):
             self.program, self.core = models.make(
-                models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, self.tables,
-                latencies, str(trace.path), self.streams.places,
+                models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm,
+                gpu.instruction_cache, self.tables, latencies, str(trace.path), self.streams.places,
             )  # fmt: skip
             self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
         per_lane = trace.image_size is not None and "threads" in trace.tables
@@ -115,8 +115,9 @@ class Machine(Inputs):
                 gpu.interconnect.arbiter == "round_robin", summed,
             ),
             l2_state.make_state(
-                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz,
+                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * (packets + port.LINE_SECTORS), core_khz,
                 memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
+                1 if gpu.instruction_cache.perfect else port.LINE_SECTORS,
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,

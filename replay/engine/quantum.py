@@ -235,7 +235,7 @@ def advance_sm(
             # one request, one completed warp
             run_rt_unit(core, ctas, lsus, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
-        retry = model.after_memory(core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now)
+        retry = model.after_memory(core, ctas, lsus, caches, rays, ports, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
     lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, dispatch.ASK] + 1))
     return now

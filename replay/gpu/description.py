@@ -9,7 +9,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import l1, port, texture
+from rayplay.replay.memory import instruction_cache, l1, port, texture
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
 from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
@@ -55,6 +55,7 @@ class Gpu:
     lsu: lsu_state.Spec
     l1: l1.Spec
     texture: texture.Spec
+    instruction_cache: instruction_cache.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec
     memory: MemoryControllers
@@ -93,6 +94,10 @@ class Gpu:
             self.l2.check_sets(self.l2_sets_per_slice)
         except LawError as error:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
+        law(
+            self.instruction_cache.perfect or not self.interconnect.perfect_memory,
+            "interconnect.perfect_memory needs instruction_cache.perfect: in Accel-Sim its requests do not come apart",
+        )
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
     @property
@@ -142,10 +147,11 @@ class Gpu:
 
     @property
     def lockstep(self) -> bool:
-        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, or buffers that a quantum may fill."""
+        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, instruction caches, short buffers."""
         net = self.interconnect
         smallest = min(net.in_packets, net.out_packets)
-        return self.sm.cluster > 1 or net.perfect_memory or smallest <= self.l2.latency_cycles + 2
+        near = self.sm.cluster > 1 or net.perfect_memory or not self.instruction_cache.perfect
+        return near or smallest <= self.l2.latency_cycles + 2
 
     @property
     def issue_per_cycle(self) -> int:

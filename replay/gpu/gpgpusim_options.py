@@ -129,6 +129,21 @@ def texture_cache(text: str) -> Values:
     return {f"texture.{name}": int(number) for name, number in zip(names, match.groups(), strict=True)}
 
 
+def _instruction_cache(given: dict[str, str]) -> Values:
+    """The string of the instruction cache: ``N:64:128:16,L:R:f:N:L,S:2:48,4``; any, where the cache is perfect."""
+    perfect = given.get("gpgpu_perfect_inst_const_cache", "1") != "0"
+    text = given["gpgpu_cache:il1"].replace(" ", "")
+    match = re.fullmatch(r"N:(\d{1,6}):128:(\d{1,6}),L:R:f:N:L,S:(\d{1,6}):(\d{1,6}),(\d{1,6})(?:,\d+|:\d+)*", text)
+    if match is None and perfect:
+        return {}
+    if match is None:
+        raise OptionError("must be an instruction cache such as N:64:128:16,L:R:f:N:L,S:2:48,4")
+    sets, ways, *queues = map(int, match.groups())
+    names = ("mshr_entries", "mshr_merges", "miss_queue")
+    found = {"bytes": sets * ways * 128, "ways": ways} | dict(zip(names, queues, strict=True))
+    return {f"instruction_cache.{name}": value for name, value in found.items()}
+
+
 TIMING = {
     "nbk": "banks", "CCD": "ccd", "RRD": "rrd", "RCD": "rcd", "RAS": "ras", "RP": "rp", "RC": "rc", "CL": "cl",
     "WL": "wl", "CDLR": "cdlr", "WR": "wr", "nbkgrp": "bank_groups", "CCDL": "ccd_long", "RTPL": "rtpl",
@@ -172,6 +187,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_shmem_limited_broadcast": chosen("lsu.one_broadcast", dict(SWITCH)),
     "gpgpu_cache:dl1": l1_cache,
     "gpgpu_tex_cache:l1": texture_cache,
+    "gpgpu_perfect_inst_const_cache": chosen("instruction_cache.perfect", dict(SWITCH)),
     "gpgpu_l1_latency": whole("l1.latency_cycles"),
     "gpgpu_l1_banks": whole("l1.banks"),
     "gpgpu_l1_banks_hashing_function": chosen("l1.bank_hash", {"0": "linear", "1": "xor"}),
@@ -318,6 +334,7 @@ def _rt_cache(given: dict[str, str]) -> Values:
 TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_n_clusters": _sms, "gpgpu_shader_core_pipeline": _warps, "gpgpu_pipeline_widths": _result_buses,
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
+    "gpgpu_cache:il1": _instruction_cache,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
     "gpgpu_coalesce_arch": _coalescing, "gpgpu_operand_collector_num_in_ports_gen": _ports,
     "gpgpu_operand_collector_num_out_ports_gen": _ports,
@@ -338,7 +355,7 @@ HELPERS = (
 )  # fmt: skip
 FIXED: dict[str, tuple[str, ...]] = {
     "network_mode": ("2",), "icnt_subnets": ("2",), "gpgpu_dram_scheduler": ("1",),
-    "gpgpu_perfect_inst_const_cache": ("1",), "gpgpu_enable_specialized_operand_collector": ("0",),
+    "gpgpu_enable_specialized_operand_collector": ("0",),
     "gpgpu_shmem_warp_parts": ("1",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
     "gpgpu_simt_core_sim_order": ("1",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),

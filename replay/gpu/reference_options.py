@@ -116,7 +116,6 @@ gpgpu_operand_collector_num_in_ports_tensor_core gpgpu_operand_collector_num_in_
 gpgpu_operand_collector_num_out_ports_sp gpgpu_operand_collector_num_out_ports_dp
 gpgpu_operand_collector_num_out_ports_sfu gpgpu_operand_collector_num_out_ports_int
 gpgpu_operand_collector_num_out_ports_tensor_core gpgpu_operand_collector_num_out_ports_mem""",
-    "of the instruction cache, which is perfect": "gpgpu_cache:il1",
     "of the constant cache, which no opcode of a trace reads: LDC is an integer instruction": """
 gpgpu_const_cache:l1""",
     "lets kernels that no SM can hold begin, which are refused": "gpgpu_ignore_resources_limitation",

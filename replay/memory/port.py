@@ -18,7 +18,7 @@ from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows,
 from rayplay.replay.unit.schema import value
 from rayplay.replay.unit.streams import Shares, make_shares
 
-READ, WRITE, ATOMIC = 0, 1, 2
+READ, WRITE, ATOMIC, READ_LINE = range(4)
 # Columns of ``port``.
 REQUEST_HEAD = 0  # requests transferred
 REQUEST_TAIL = 1  # requests sent
@@ -35,6 +35,8 @@ PORT_COLUMNS = 11
 SM_BITS = 10  # of a packet: the SM it comes from and goes back to, below its tag
 SM_MASK = (1 << SM_BITS) - 1
 SENT = 0  # column of stats
+LINE_SECTORS = 4  # that READ_LINE asks for, from the request's on: one packet, as many responses
+LINE_TAGS = 1 << 28  # from this tag on responses are the instruction cache's
 STREAM_SHIFT = 34  # of a request's stream, above its kind and byte mask
 
 
@@ -180,6 +182,14 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
         place -= 1
     put_request(state, sm, base + wrap(place, ring), now, sector, kind, byte_mask, tag)
     port[sm, REQUEST_TAIL] += 1
+
+
+@compiled
+def send_line(state: Port, sm: int, now: int, sector: int, tag: int) -> None:
+    """In lockstep: ask for the sectors of a line in one packet, which counts as that many requests."""
+    send(state, sm, now, sector, READ_LINE, 0, tag)
+    state.port[sm, IN_FLIGHT] += LINE_SECTORS - 1
+    state.stats[sm, SENT] += LINE_SECTORS - 1
 
 
 @inlined

@@ -6,13 +6,14 @@ import numpy as np
 
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import port
+from rayplay.replay.memory import instruction_cache, port
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.results.ledger import Counters
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.sm import warps
+from rayplay.replay.sm.models import Core
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.streams import NOT_SHARED, share_of
@@ -25,6 +26,8 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
     resident = stack.warp_cycles_until(core, schedulers, cycle)
     memory = machine.memory
     found = {"lsu": machine.lsu, "l1d": machine.l1, "rt_unit": machine.rt, "port": machine.port, "l2": memory.l2}
+    if (instructions := instruction_caches(core)) is not None:
+        found["l1i"] = instructions
     return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident)
 
 
@@ -41,6 +44,8 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
         "l2": memory.l2._replace(tags=share_of(memory.l2.tags, place)),
     }  # fmt: skip
     dram = dram_state.stats(share_of(memory.dram, place), cycle, place)
+    if (instructions := instruction_caches(core)) is not None:
+        found["l1i"] = instructions._replace(tags=share_of(instructions.tags, place))
     counters = named(share_of(core, place), found, dram, parts, resident)
     for unit, names in NOT_SHARED.items():
         for name in names:
@@ -48,6 +53,11 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
     issued = [values for name, values in counters["sm"].items() if name.startswith("issued_")]
     counters["sm"]["warp_instructions"] = np.sum(issued, axis=0)  # those are counted warp by warp
     return counters
+
+
+def instruction_caches(core: Core) -> instruction_cache.InstructionCache | None:
+    """The instruction caches of a model's SMs; None where they have none, or perfect ones."""
+    return None if isinstance(core, warps.Warps) or core.instructions.perfect else core.instructions
 
 
 def named(
@@ -60,4 +70,6 @@ def named(
         "port": port.stats(units["port"]), "l2": l2_state.stats(units["l2"]), "dram": dram,
         "stack": dict(zip(stack.REASONS, parts.T, strict=True)),
     }  # fmt: skip
+    if "l1i" in units:
+        found["l1i"] = instruction_cache.stats(units["l1i"])
     return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in found.items()}

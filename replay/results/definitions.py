@@ -79,6 +79,14 @@ CACHE = {
     "read_misses": Counter(EVENTS, "Lines read that were not there, with the model gatsim"),
     "write_misses": Counter(EVENTS, "Lines written that were not there, with the model gatsim"),
 }
+L1I = {
+    "hits": Counter(EVENTS, "Fetches whose line was there, of an instruction cache that is not perfect"),
+    "misses": Counter(EVENTS, "Fetches that wait for their line"),
+    "fails": Counter(EVENTS, "Tries to fetch that found no queue place or MSHR entry; no fetches"),
+    "merges": Counter(EVENTS, "Misses that joined an MSHR entry"),
+    "fills": Counter(EVENTS, "Lines that came from the L2"),
+    "evictions": Counter(EVENTS, "Lines that were replaced"),
+}
 SM = {
     "warp_instructions": Counter(EVENTS, "Instructions issued"),
     "thread_instructions": Counter(EVENTS, "Their active threads: the sum of threads_*"),
@@ -138,7 +146,7 @@ DRAM = {
     "data_ticks": Counter(TICKS, "Ticks in which the data bus was taken"),
     "active_ticks": Counter(TICKS, "Ticks with a request or a running bank timer"),
 }
-COUNTERS = {"sm": SM, "lsu": LSU, "l1d": CACHE, "rt_unit": RT_UNIT, "port": PORT, "l2": L2, "dram": DRAM}
+COUNTERS = {"sm": SM, "lsu": LSU, "l1d": CACHE, "rt_unit": RT_UNIT, "port": PORT, "l2": L2, "dram": DRAM, "l1i": L1I}
 FAMILIES = {
     ("sm", "issued_"): Counter(EVENTS, "Instructions issued to the unit"),
     ("sm", "threads_"): Counter(EVENTS, "Active threads of the instructions issued to the unit"),

@@ -78,7 +78,9 @@ def take_packet(
 ) -> bool:  # fmt: skip
     """In lockstep: take a packet out of the ejection buffer; False where the LSU it is for has no room."""
     sm, tag = packet & port.SM_MASK, packet >> port.SM_BITS
-    if tag & 3 == rt_state.RT_TAG:
+    if tag >= port.LINE_TAGS:
+        model.receive_line(core, sm, now, tag - port.LINE_TAGS)
+    elif tag & 3 == rt_state.RT_TAG:
         rt_unit.run(rt_unit.OWN_RESPONSE, rays, caches, ports, records, sm, tag >> 2, now, 0, 0, 0, 0)
     elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
         fill(lsus, caches, rays, ports, records, sm, now, tag >> 2)

@@ -15,7 +15,7 @@ from rayplay.replay.input import work as op
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window_arrays import Moved
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, part
-from rayplay.replay.memory import texture
+from rayplay.replay.memory import instruction_cache, texture
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import policies, visit, warps
 from rayplay.replay.sm.characterised import issue as characterised
@@ -52,7 +52,8 @@ begin_cta = resolved(characterised.begin_cta, pipeline.begin_cta)
 begin_warp = resolved(sm.begin, fetch.begin)
 # (core, ctas, sm, now): what a cycle does before the LD/ST unit
 before_memory = resolved(characterised.end_stalls, pipeline.before_memory)
-# (core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after
+# (core, ctas, lsus, caches, rays, ports, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does
+# after that
 after_memory = resolved(characterised.issue, pipeline.after_memory)
 # (core, sm, now) -> the next cycle after ``now`` in which the SM has something to do by itself, or FAR; the second one
 # after a cycle in which ``after_memory`` has said when it checks the ready warps again
@@ -64,6 +65,8 @@ release = resolved(sm.release, pipeline.release)
 can_write_back = resolved(characterised.can_write_back, pipeline.can_write_back)
 # (core, sm, now, warp, slot): the last response of an atomic was chosen to be written
 atomic_taken = resolved(characterised.atomic_taken, pipeline.atomic_taken)
+# (core, sm, now, entry): a sector of a line of the instruction cache has come
+receive_line = resolved(characterised.receive_line, fetch.receive_line)
 
 
 @compiled
@@ -95,7 +98,8 @@ def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
 
 def make(
     name: str, schedulers: warps.Spec, spec: pipe.Spec, textures: texture.Spec, held: dispatch.Spec,
-    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, streams: int,
+    instructions: instruction_cache.Spec, tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None,
+    place: str, streams: int,
 ) -> tuple[op.Program, Core]:  # fmt: skip
     """The SMs of a model, and the program in its terms.
 
@@ -108,7 +112,8 @@ def make(
                 raise UserError(f"model pipeline: {key} must be a power of two (1, 2 or 4 schedulers), not {count}")
         banks = spec.register_banks // (schedulers.count if spec.sub_cores else 1)
         program, known = load_pipeline_program(tables, spec, textures, banks, place)
-        return program, pipe.make_state(spec, schedulers, held.count, held.warps, known, streams)
+        cache = instruction_cache.make_state(instructions, held.count, tables["instructions"], streams)
+        return program, pipe.make_state(spec, schedulers, held.count, held.warps, known, cache, streams)
     expect_policy(name, schedulers)
     kind = op.TEXTURE if textures.path == "cache" else op.LOAD
     return load_program(tables, characterisation, place, kind), warps.make_state(

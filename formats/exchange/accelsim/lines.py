@@ -15,7 +15,6 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import MEMORY_CLASSES, RECORDED_SPACES
 
-PC_BYTES = 16
 REGISTERS, SOURCES = 255, 4
 ACCEL_SIM_MAPS = (75, 86)
 SASS = {
@@ -39,21 +38,21 @@ def kernel_lines(trace: Trace, kernel: int) -> Lines:
     rows = trace.read("instructions")
     is_sass = str(trace.read("kernels", ["source"])["source"][kernel]) == "sass"
     own = rows["kernel_id"] == kernel
-    first = int(np.argmax(own)) if own.any() else 0
+    pcs = sass_classes.program_counters(rows)
     recorded = np.isin(rows["operation_class"].astype(str), MEMORY_CLASSES)
     recorded &= np.isin(rows["memory_space"].astype(str), RECORDED_SPACES)
     text, head, tail = bytearray(), [0], []
     kinds = np.full(len(own), PLAIN, np.uint8)
     for row in range(len(own)):
         if own[row]:
-            text += b"%04x " % (PC_BYTES * (row - first))
+            text += b"%04x " % pcs[row]
         tail.append(len(text))
         if own[row]:
             opcode = str(rows["opcode"][row]) if is_sass else sass_opcode(rows, row, bool(recorded[row]))
             text += _tail(rows, row, opcode, bool(recorded[row]), is_sass).encode()
             kinds[row] = MEMORY if recorded[row] else EXIT if opcode.partition(".")[0] == "EXIT" else PLAIN
         head.append(len(text))
-    added = np.frombuffer(b"%04x " % (PC_BYTES * int(own.sum())), np.uint8)
+    added = np.frombuffer(b"%04x " % (pcs[own].max(initial=-sass_classes.PC_BYTES) + sass_classes.PC_BYTES), np.uint8)
     return Lines(
         np.frombuffer(bytes(text), np.uint8), np.array(head, np.int64), np.array(tail, np.int64), kinds,
         np.frombuffer(b" 0 EXIT 0 0 0", np.uint8), added,

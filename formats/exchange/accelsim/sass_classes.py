@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rayplay.formats.guard.errors import FormatError
 
 TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -27,6 +29,8 @@ _CLASSES_BEFORE_70 = ("branch", "texture")  # of the integer unit
 FIRST_OF_LAST_TABLE = 75  # what Accel-Sim's opcode tables say of units is alike from here on
 FIRST_GENERIC = 50  # before it, LD and ST are global
 _MARK = re.compile(r"/\* sm_([0-9]{1,3}) \*/$")
+_PC = re.compile(r"/\* PC (0x[0-9a-f]{1,12}) \*/")
+PC_BYTES = 16  # from an instruction to the next
 _FIRST = {opcode: int(first) for opcode, first in _by_member(TABLES["first_architecture"]).items()}
 _BYTES = {modifier: int(count) for modifier, count in _by_member(TABLES["bytes"]).items()}
 
@@ -98,10 +102,29 @@ def marked(text: str) -> int:
     return int(found[1]) if found else FIRST_OF_LAST_TABLE
 
 
+def program_counters(instructions: dict[str, Any]) -> np.ndarray:
+    """int64[n]: bytes from the first instruction of each one's kernel on.
+
+    Instructions stand 16 B apart, except where the text of one says its own (``pc_mark``).
+    """
+    found: list[int] = []
+    kernel = -1
+    for own, text in zip(instructions["kernel_id"].tolist(), instructions["text"].tolist(), strict=True):
+        mark = _PC.search(text)
+        found.append(int(mark[1], 16) if mark else found[-1] + PC_BYTES if own == kernel else 0)
+        kernel = own
+    return np.array(found, np.int64)
+
+
+def pc_mark(pc: int, following: int) -> str:
+    """Behind the text of an instruction: its PC, where it is not the one that follows from the one before."""
+    return f" /* PC {pc:#x} */" if pc != following else ""
+
+
 def spared_groups(opcode: str, text: str) -> int:
     """Number of latest groups of asynchronous copies that a wait (DEPBAR, ``cp.async.wait_group``) does not wait for.
 
-    The last number of its text; 0 without one.
+    The last number of its text, comments apart; 0 without one.
     """
-    numbers = re.findall(r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|[0-9]+)(?!\w)", text.partition(opcode)[2])
+    numbers = re.findall(r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|[0-9]+)(?!\w)", text.partition("/*")[0].partition(opcode)[2])
     return int(numbers[-1], 0) if numbers else 0

@@ -133,7 +133,7 @@ def instruction_rows(
     registers = [[int(r) for r in row if r >= 0] for row in seen.register[order]]
     split = [int((row[:MOST_DESTINATIONS] >= 0).sum()) for row in seen.register[order]]
     written, read = zip(*((r[:k], r[k:]) for r, k in zip(registers, split, strict=True)), strict=True)
-    names = [opcodes.names[number] for number in numbers]
+    names, pcs = [opcodes.names[number] for number in numbers], seen.pc[order].tolist()
     return {
         "kernel_id": np.full(len(order), kernel_id, np.uint32),
         "instruction_id": placed.instruction[order].astype(np.uint32),
@@ -147,9 +147,12 @@ def instruction_rows(
         "line": np.zeros(len(order), np.uint32),
         "text": np.array(
             [
-                _text(skips[index], *row) + sass_classes.mark(opcodes.classes[number], architecture)
-                for index, number, *row in zip(
-                    order, numbers, names, written, read, seen.width[order].tolist(), strict=True
+                _text(skips[index], *row)
+                + sass_classes.pc_mark(pc, following)
+                + sass_classes.mark(opcodes.classes[number], architecture)
+                for index, number, pc, following, *row in zip(
+                    order, numbers, pcs, [0, *(pc + sass_classes.PC_BYTES for pc in pcs[:-1])], names, written, read,
+                    seen.width[order].tolist(), strict=True,
                 )
             ],
             object,

@@ -21,7 +21,7 @@ from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.port import ATOMIC, STREAM_SHIFT, WRITE
+from rayplay.replay.memory.port import ATOMIC, LINE_SECTORS, READ, READ_LINE, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
@@ -53,8 +53,34 @@ def pop_until(state: l2.L2, part: int, until: int) -> None:
             return
         waited = clocks.at_or_after(state.to_core, cycle) + state.latency
         state.input[row, 0] = clocks.after(state.from_core, waited - 1)
+        if state.input[row, 2] & 3 == READ_LINE:
+            split_line(state, part, row)
         own[part, l2.POP_AT] = cycle + 1
         own[part, l2.POPPED] += 1
+
+
+@inlined
+def copy_request(state: l2.L2, source: int, target: int) -> None:
+    """Copy a row of ``input``."""
+    for column in range(5):
+        state.input[target, column] = state.input[source, column]
+
+
+@compiled
+def split_line(state: l2.L2, part: int, row: int) -> None:
+    """A request for a line, which leaves the crossbar, becomes one for each of its sectors; the last one leaves it."""
+    own, mask = state.slice, state.ring - 1
+    for place in range(own[part, l2.TAIL] - 1, own[part, l2.POPPED], -1):  # what waits behind it in the crossbar
+        here = part * state.ring + (place & mask)
+        copy_request(state, here, part * state.ring + ((place + LINE_SECTORS - 1) & mask))
+    state.input[row, 2] += READ - READ_LINE
+    for number in range(1, LINE_SECTORS):
+        here = part * state.ring + ((own[part, l2.POPPED] + number) & mask)
+        copy_request(state, row, here)
+        state.input[here, 1] += number
+        state.input[here, 4] = home_of(state, state.input[here, 1])
+    own[part, l2.POPPED] += LINE_SECTORS - 1
+    own[part, l2.TAIL] += LINE_SECTORS - 1
 
 
 @compiled

@@ -86,17 +86,18 @@ class L2(NamedTuple):
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
-    l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False,
+    l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False, sectors: int = 1,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
     out_packets  packets that the crossbar's buffer before a slice holds.
     in_flight    most requests that all SMs may have under way.
+    sectors      most that one packet asks for.
     """
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
-    held = out_packets + spec.input_queue + spec.latency_cycles * l2_khz // core_khz + 4
+    held = out_packets + spec.input_queue + (spec.latency_cycles * l2_khz // core_khz + 4) * sectors
     ring = ring_size(held)
     out_ring = ring_size(in_flight)
     out_pitch = pitch(out_ring, 2)

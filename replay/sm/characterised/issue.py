@@ -12,6 +12,7 @@ from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_b
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.port import Port
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.characterised import warp as execution
@@ -51,8 +52,8 @@ def look_at(core: warps.Warps, ctas: Dispatch, sm: int, now: int, rank: int) -> 
 
 @inlined
 def issue(
-    core: warps.Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: op.Program, work: op.Work,
-    lane_cycles: np.ndarray, sm: int, now: int,
+    core: warps.Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: op.Program,
+    work: op.Work, lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     issued, issuing, retry, left = 0, 0, FAR, core.mask[sm, warps.READY]
@@ -130,6 +131,11 @@ def first_event(core: warps.Warps, sm: int, now: int) -> int:
 def live_warps(core: warps.Warps) -> np.ndarray:
     """Rows of ``core.warp`` that hold a warp which has not retired."""
     return np.concatenate([sm * core.warps + warps.live_warps(core, sm) for sm in range(len(core.mask))])
+
+
+@inlined
+def receive_line(core: warps.Warps, sm: int, now: int, entry: int) -> None:
+    """Nothing: no instruction is fetched."""
 
 
 @inlined

@@ -1,15 +1,20 @@
 """Front end of the pipelined SM: fetch, decode, and the warps that leave.
 
 In a cycle, each of ``fetches`` slots looks round robin for a warp whose buffer is empty and brings its next two
-instructions, which may issue from the next cycle on; the instruction cache is perfect. While it looks it meets the
+instructions, which may issue from the next cycle on; unless the instruction cache is perfect, where the first of them
+hits there. While it looks it meets the
 warps that have ended: all instructions complete, all registers written, all stores acknowledged. These leave the SM.
-Source: ``docs/sources/accel-sim.md#fetch``.
+Source: ``docs/sources/accel-sim.md#fetch, #instruction-cache``.
 """
 
 import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
+from rayplay.replay.memory import instruction_cache
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.mshr import has_ready, next_ready
+from rayplay.replay.memory.port import Port
 from rayplay.replay.sm import visit, warps
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.pipeline import state as pipe
@@ -66,33 +71,84 @@ def next_access(core: pipe.Pipeline, work: op.Work, here: int) -> int:
 
 
 @inlined
-def fetch(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
+def fetch(core: pipe.Pipeline, ctas: Dispatch, ports: Port, sm: int, now: int) -> bool:
     """The fetch and decode slots of one cycle, the last one's instructions are decoded in the next; whether any act."""
     unit = core.unit
+    if not core.instructions.perfect:
+        return fetch_from_cache(core, ctas, ports, sm, now)
     if unit[sm, pipe.FETCHED] < 0 and unit[sm, pipe.FETCH] | unit[sm, pipe.OVER] == 0:
         return False
     for _ in range(core.fetches):
         if unit[sm, pipe.FETCHED] >= 0:
             decode(core, sm, unit[sm, pipe.FETCHED])
             unit[sm, pipe.FETCHED] = -1
-        wanted, over = unit[sm, pipe.FETCH], unit[sm, pipe.OVER]
-        if wanted | over == 0:
+        if unit[sm, pipe.FETCH] | unit[sm, pipe.OVER] == 0:
             break
-        begun = (unit[sm, pipe.LAST_FETCHED] + 1) & 63
-        later = (wanted >> begun) << begun
-        if wanted:
-            index = lowest_bit(np.int64(later if later else wanted))
-            unit[sm, pipe.FETCH] &= ~(1 << index)
-            unit[sm, pipe.LAST_FETCHED] = index
-            unit[sm, pipe.FETCHED] = index
-        if over:
-            before, passed = (1 << begun) - 1, -1
-            if wanted:
-                passed = (1 << unit[sm, pipe.FETCHED]) - 1
-                passed = passed & ~before if later else passed | ~before
-            if over & passed:
-                leave_all(core, ctas, sm, now, over & passed)
+        unit[sm, pipe.FETCHED] = choose(core, ctas, sm, now)
     return True
+
+
+@inlined
+def choose(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> int:
+    """The next warp with an empty buffer, or -1; the warps before it that have ended leave."""
+    unit, found = core.unit, -1
+    wanted, over = unit[sm, pipe.FETCH], unit[sm, pipe.OVER]
+    begun = (unit[sm, pipe.LAST_FETCHED] + 1) & 63
+    later = (wanted >> begun) << begun
+    if wanted:
+        found = lowest_bit(np.int64(later if later else wanted))
+        unit[sm, pipe.FETCH] &= ~(1 << found)
+        unit[sm, pipe.LAST_FETCHED] = found
+    if over:
+        before, passed = (1 << begun) - 1, -1
+        if wanted:
+            passed = (1 << found) - 1
+            passed = passed & ~before if later else passed | ~before
+        if over & passed:
+            leave_all(core, ctas, sm, now, over & passed)
+    return found
+
+
+@compiled
+def fetch_from_cache(core: pipe.Pipeline, ctas: Dispatch, ports: Port, sm: int, now: int) -> bool:
+    """``fetch`` through the instruction cache: a warp whose line has come goes first; a slot asks for one line."""
+    unit, cache = core.unit, core.instructions
+    acts = unit[sm, pipe.FETCHED] >= 0
+    for _ in range(core.fetches):
+        if unit[sm, pipe.FETCHED] >= 0:
+            decode(core, sm, unit[sm, pipe.FETCHED])
+            unit[sm, pipe.FETCHED] = -1
+        if not instruction_cache.is_busy(cache, sm) and unit[sm, pipe.FETCH] | unit[sm, pipe.OVER] == 0:
+            break
+        acts = True
+        if has_ready(cache.tags, sm):
+            unit[sm, pipe.FETCHED] = next_ready(cache.tags, sm)
+        else:
+            look_up_next(core, ctas, sm, now)
+        instruction_cache.send_next(cache, ports, sm, now)
+    return acts
+
+
+@inlined
+def look_up_next(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
+    """The next warp with an empty buffer looks its instruction up: it fetches, waits for the line, or tries again."""
+    unit, index = core.unit, choose(core, ctas, sm, now)
+    if index < 0:
+        return
+    warp, here = core.warp, sm * core.warps + index
+    line, stream = core.instructions.line[warp[here, warps.INSTRUCTION]], warp[here, warps.STREAM]
+    answer = instruction_cache.look_up(core.instructions, sm, now, line, stream, index)
+    if answer == cache_state.HIT:
+        unit[sm, pipe.FETCHED] = index
+    elif answer == cache_state.FAIL:
+        unit[sm, pipe.FETCH] |= 1 << index
+
+
+@inlined
+def receive_line(core: pipe.Pipeline, sm: int, now: int, entry: int) -> None:
+    """A sector of a line of the instruction cache has come, for the fetch stage of this cycle."""
+    instruction_cache.fill(core.instructions, sm, now, entry)
+    core.unit[sm, pipe.NEXT_CYCLE] = min(core.unit[sm, pipe.NEXT_CYCLE], now)
 
 
 @inlined

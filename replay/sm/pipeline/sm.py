@@ -13,6 +13,7 @@ from rayplay.replay.lsu import entry as lsu_entry
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.port import Port
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import policies, warps
 from rayplay.replay.sm.ctas import Dispatch
@@ -53,8 +54,8 @@ def before_memory(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> Non
 
 @inlined
 def after_memory(
-    core: pipe.Pipeline, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: op.Program, work: op.Work,
-    lane_cycles: np.ndarray, sm: int, now: int,
+    core: pipe.Pipeline, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: op.Program,
+    work: op.Work, lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR.
 
@@ -71,7 +72,7 @@ def after_memory(
     moved = issue(core, caches, rays, program, work, lane_cycles, sm, now) or moved
     if at_fence:  # one that opened emptied the L1: accesses that found no line there may find one now
         lsu.wake(lsus, sm, now + 1)
-    moved = fetch(core, ctas, sm, now) or moved
+    moved = fetch(core, ctas, ports, sm, now) or moved
     pipeline_stack.observe(core, sm, now)
     moves = (
         moved

@@ -13,6 +13,7 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, aligned_rows
+from rayplay.replay.memory.instruction_cache import InstructionCache
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps as scheduler
 from rayplay.replay.sm.policies import POLICIES
@@ -200,6 +201,7 @@ class Pipeline(NamedTuple):
     filters: np.ndarray  # int64[instructions]: its registers, bit as in filter
     outputs: np.ndarray  # int64[instructions]: its destinations
     reads: np.ndarray  # int64[instructions]: source registers per bank of a warp 0, a byte each
+    instructions: InstructionCache
     words: int  # 1: a filter tells all registers of a kernel apart
     warps: int
     schedulers: int  # a power of two
@@ -225,7 +227,10 @@ def every(schedulers: int) -> int:
     return int(np.bitwise_or.reduce(np.int64(1) << np.arange(0, 64, schedulers)))
 
 
-def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables, streams: int = 1) -> Pipeline:
+def make_state(
+    spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables, cache: InstructionCache,
+    streams: int = 1,
+) -> Pipeline:  # fmt: skip
     """SMs without warps."""
     rows, latches = sms * policy.count, sms * LATCHES
     slowest = max(spec.timing(unit)[0] for unit in CLASSES if unit not in ("lsu", "rt"))
@@ -252,8 +257,8 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.tile(np.arange(2 * positions), (rows, 1)),
         stats, make_shares(stats, streams), *stack.make_arrays(rows, sms * warps),
         stack_shares.make_accounts(rows, streams), tables.code,
-        tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
-        policy.count, policy.count.bit_length() - 1, every(policy.count),
+        tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, cache, tables.words,
+        warps, policy.count, policy.count.bit_length() - 1, every(policy.count),
         tuple(POLICIES).index(policy.policy), min(policy.active_warps, positions), policy.issues,
         policy.different_units, spec.sub_cores,
         spec.fetches, collectors, OWNERS.index(spec.collector_owner), spec.collector_ports,

@@ -64,6 +64,18 @@ class TextureConfig:
     results: int = 2
 
 
+@dataclass(frozen=True)
+class InstructionCacheConfig:
+    """The instruction cache, unless it is perfect."""
+
+    used: bool = False
+    sets: int = 64
+    ways: int = 16
+    mshrs: int = 2
+    merges: int = 48
+    miss_queue: int = 4
+
+
 LATENCIES_2060 = {
     "SP": (2, 2), "INT": (2, 2), "SFU": (21, 8), "DP": (64, 64), "S1": (4, 4), "S2": (200, 4), "S3": (16, 16),
     "S4": (4, 1), "ONE": (1, 1),
@@ -105,6 +117,7 @@ class GpuConfig:
     shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)
     shared_latency: int = 30
     texture: TextureConfig = TextureConfig()
+    instructions: InstructionCacheConfig = InstructionCacheConfig()
     response_fifo: int = 2
     cluster_fifo: int = 32
     channels: int = 12

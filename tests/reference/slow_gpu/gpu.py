@@ -147,7 +147,10 @@ class Gpu:
     def _deliver(self, number: int) -> None:
         """An answer goes from a cluster's FIFO to the LD/ST unit, and one from the crossbar into the FIFO."""
         waiting = self.ejected[number]
-        if waiting and len(self.sms[waiting[0].sm].ldst.responses) < self.config.response_fifo:
+        if waiting and waiting[0].missing is not None:
+            request = waiting.pop(0)
+            self.sms[request.sm].instructions.fill(request.missing, self.now)
+        elif waiting and len(self.sms[waiting[0].sm].ldst.responses) < self.config.response_fifo:
             request = waiting.pop(0)
             self.sms[request.sm].ldst.responses.append(request)
         if len(waiting) < self.config.cluster_fifo:
@@ -211,6 +214,8 @@ class Gpu:
             found[f"{name}_accesses"] = sum(both.values())
             found[f"{name}_misses"] = both[MISS] + both[SECTOR_MISS]
             found[f"{name}_pending_hits"] = both[HIT_RESERVED]
+        for name in ("hits", "misses", "fails"):
+            found[f"l1i_{name}"] = sum(sm.instructions.counts[name] for sm in self.sms)
         for name in ("reads", "writes", "activates", "clocks", "active_clocks", "bus_clocks"):
             found[f"dram_{name}"] = sum(getattr(partition.dram, name) for partition in self.partitions)
         return found

@@ -37,8 +37,19 @@ class Slice:
             return
         request = requests.pop(self.number)
         if request is not None:
-            request.ready = now + self.config.rop_latency
-            self.rop.append(request)
+            for part in self._sectors(request):
+                part.ready = now + self.config.rop_latency
+                self.rop.append(part)
+
+    def _sectors(self, request: Request) -> list[Request]:
+        """The request, or where it is for a line of instructions one for each sector."""
+        if request.missing is None:
+            return [request]
+        parts = []
+        for address in range(request.address, request.address + 128, 32):
+            parts.append(Request(address, 0, False, request.sm, None, request.place.elsewhere(address)))
+            parts[-1].missing = request.missing
+        return parts
 
     def cycle(self, now: int) -> None:
         """Filled requests answer; DRAM fills; misses go to DRAM; one request accesses; one leaves the ROP."""

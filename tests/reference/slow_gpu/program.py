@@ -29,6 +29,7 @@ ATOMICS = ("ATOM", "ATOMS", "ATOMG", "RED")
 class Instruction:
     """Static facts of an instruction (docs/sources/accel-sim.md#opcode-classes)."""
 
+    pc: int  # from the kernel's first instruction on
     opcode: str
     unit: str
     latency: int
@@ -71,8 +72,8 @@ class Kernel:
 
 
 def decode(
-    opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...], latencies: dict,
-    textures: bool,
+    pc: int, opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...],
+    latencies: dict, textures: bool,
 ):  # fmt: skip
     """The instruction of a dotted opcode, with the latency and initiation interval of its unit."""
     base = opcode.partition(".")[0]
@@ -87,13 +88,13 @@ def decode(
     if base in ("ATOM", "RED"):
         space = "global"
     return Instruction(
-        opcode, unit, latency, initiation, written, read, space if memory else "", size,
+        pc, opcode, unit, latency, initiation, written, read, space if memory else "", size,
         is_load=base in LOADS or is_texture, is_store=memory and base not in LOADS and not is_texture,
         is_atomic=base in ATOMICS,
         bypasses=base in ("ATOM", "ATOMG", "RED") or (base in BYPASSING and {"STRONG", "GPU"} <= {*modifiers}),
         is_exit=base == "EXIT", is_barrier=base == "BAR", is_fence=base == "MEMBAR",
         is_copy=base == "LDGSTS", is_commit=base == "LDGDEPBAR",
-        spared=int(text.split()[-1], 16) if base == "DEPBAR" else -1,
+        spared=int(text.partition("/*")[0].split()[-1], 16) if base == "DEPBAR" else -1,
     )  # fmt: skip
 
 
@@ -184,14 +185,18 @@ def _addresses(table: dict) -> dict[tuple[int, int, int], dict[int, int]]:
 
 def _instructions(trace: Trace, latencies: dict, textures: bool) -> dict[int, Instruction]:
     table = trace.read("instructions")
-    found = {}
+    found: dict[int, Instruction] = {}
+    kernel, pc = -1, 0
     for row, number in enumerate(table["instruction_id"].tolist()):
         registers = []
         for name in ("destination_registers", "source_registers"):
             begin, end = table[f"{name}_offset"][row : row + 2]
             registers.append(tuple(table[name][int(begin) : int(end)].tolist()))
         opcode, space, text = (str(table[name][row]) for name in ("opcode", "memory_space", "text"))
-        found[number] = decode(opcode, space, int(table["access_bytes"][row]), text, *registers, latencies, textures)
+        pc = pc + 16 if table["kernel_id"][row] == kernel else 0
+        pc, kernel = int(text.partition("/* PC ")[2].partition(" ")[0] or hex(pc), 16), table["kernel_id"][row]
+        size = int(table["access_bytes"][row])
+        found[number] = decode(pc, opcode, space, size, text, *registers, latencies, textures)
     return found
 
 

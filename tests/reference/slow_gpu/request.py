@@ -1,6 +1,7 @@
 """A memory request on its way between an SM, a slice of the L2 and DRAM."""
 
 from .address import Place
+from .instruction_cache import Missing
 from .texture import Line
 from .warp import Op
 
@@ -17,6 +18,7 @@ class Request:
         self.is_answer = False
         self.ready = 0
         self.line: Line | None = None  # of the texture cache
+        self.missing: Missing | None = None  # of the instruction cache
 
     @property
     def sector(self) -> int:

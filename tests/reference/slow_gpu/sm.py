@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from . import coalesce
 from .collector import Collector
 from .config import GpuConfig
+from .instruction_cache import InstructionCache, Missing
 from .ldst import LdSt
 from .program import Kernel
+from .request import Request
 from .scheduler import Scheduler
 from .units import ResultBuses, Unit
 from .warp import Barrier, Op, Scoreboard, Warp
@@ -39,6 +41,7 @@ class Sm:
         ]
         self.buses = ResultBuses(config.result_buses)
         self.ldst = LdSt(self)
+        self.instructions = InstructionCache(config.instructions)
         self.barrier = Barrier()
         self.schedulers = [Scheduler(number, self) for number in range(config.schedulers)]
         self.first_scheduler = 0
@@ -65,6 +68,7 @@ class Sm:
         for _ in range(self.config.fetch_width):
             self._decode()
             self._fetch()
+            self.instructions.cycle(self.gpu.may_send(self.number), self._ask)
 
     def _write_back(self) -> None:
         """All results, oldest first; a taken bank does not hold them up."""
@@ -161,7 +165,14 @@ class Sm:
             self.fetched = None
 
     def _fetch(self) -> None:
-        """From the warp after the last fetched on: finished ones are given back; the first empty buffer wins."""
+        """From the warp after the last fetched on: finished ones are given back; the first empty buffer wins.
+
+        A warp whose line of instructions has come goes before all that.
+        """
+        if self.instructions.ready:
+            self.fetched = self.warps[self.instructions.next_warp()]
+            self.fetched.waits_for_line = False
+            return
         count = len(self.warps)
         for step in range(count):
             warp = self.warps[(self.last_fetched + 1 + step) % count]
@@ -170,9 +181,24 @@ class Sm:
             waits = warp.stores or warp.under_way or self.scoreboard.reserved[warp.slot] or any(warp.groups)
             if warp.done and not waits:
                 self._reclaim(warp)
-            if not warp.done and warp.buffer_empty:
-                self.fetched, self.last_fetched = warp, warp.slot
+            if not warp.done and warp.buffer_empty and not warp.waits_for_line:
+                self._look_up(warp)
                 return
+
+    def _look_up(self, warp: Warp) -> None:
+        """A warp's next instruction in the instruction cache; after a failure another warp has its turn."""
+        self.last_fetched, outcome = warp.slot, "hits"
+        if self.config.instructions.used:
+            pc = warp.code[warp.next_pc].instruction.pc
+            outcome = self.instructions.access(pc, warp.slot, self.gpu.now)
+        warp.waits_for_line = outcome == "misses"
+        self.fetched = warp if outcome == "hits" else None
+
+    def _ask(self, address: int, missing: Missing) -> None:
+        """For a line of instructions."""
+        request = Request(address, 0, False, self.number, None, self.gpu.mapping.place(address))
+        request.missing = missing
+        self.gpu.send(request)
 
     def _reclaim(self, warp: Warp) -> None:
         """The last warp of a CTA ends it."""

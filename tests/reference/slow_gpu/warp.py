@@ -39,6 +39,7 @@ class Warp:
         self.stores = 0  # sent, not yet acknowledged
         self.atomics = 0  # lanes of atomics not yet answered
         self.fence = False
+        self.waits_for_line = False  # of the instruction cache
         self.groups: list[set[Op]] = [set()]  # copies under way; the last group is still open
         self.awaited: set[Op] = set()
         self.cta = -1

@@ -12,7 +12,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
-from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, TextureConfig
+from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, InstructionCacheConfig, TextureConfig
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel
 from tests.reference.slow_gpu.program import load as load_program
@@ -55,6 +55,7 @@ def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, in
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
     values |= options(Random(f"options {seed}")) | ticks(Random(f"ticks {seed}"))
+    values |= instruction_cache(Random(f"instructions {seed}"), values)
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
@@ -147,6 +148,18 @@ def shared_ports(random: Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def instruction_cache(random: Random, others: dict[str, Any]) -> dict[str, Any]:
+    """Values of an instruction cache that is not perfect, in a fifth of the cases; perfect memory has none."""
+    if others.get("interconnect.perfect_memory") or random.random() < 0.8:
+        return {}
+    pick, ways = random.choice, random.choice((1, 2, 16))
+    values = {
+        "perfect": False, "bytes": 128 * ways * pick((1, 2, 64)), "ways": ways, "mshr_entries": pick((1, 2, 8)),
+        "mshr_merges": pick((1, 3, 48)), "miss_queue": pick((1, 2, 4)),
+    }  # fmt: skip
+    return {f"instruction_cache.{name}": value for name, value in values.items()}
+
+
 def assignments(values: dict[str, Any]) -> list[str]:
     """For ``replay.gpu.description.load``."""
     slices = values["memory.count"] * values["l2.slices_per_controller"]
@@ -166,8 +179,8 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     def part(name: str) -> dict[str, Any]:
         return {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
 
-    names = ("sm", "pipeline", "l1", "l2", "dram", "interconnect", "texture")
-    sm, pipeline, l1, l2, dram, icnt, texture = (part(name) for name in names)
+    names = ("sm", "pipeline", "l1", "l2", "dram", "interconnect", "texture", "instruction_cache")
+    sm, pipeline, l1, l2, dram, icnt, texture, l1i = (part(name) for name in names)
     latencies = {
         name: (pipeline[f"{unit}_latency_cycles"], pipeline[f"{unit}_initiation_cycles"])
         for name, unit in UNITS.items()
@@ -194,6 +207,10 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         l1_latency=l1["latency_cycles"], l1_banks=l1["banks"], unified_bytes=20480, shared_options=(0, 4096, 16384),
         shared_latency=values["lsu.shared_latency_cycles"],
         texture=TextureConfig(texture.pop("sass_accesses"), **texture),
+        instructions=InstructionCacheConfig(
+            True, l1i["bytes"] // l1i["ways"] // 128, l1i["ways"], l1i["mshr_entries"], l1i["mshr_merges"],
+            l1i["miss_queue"],
+        ) if l1i else InstructionCacheConfig(),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
         l2=CacheConfig(
             16, *(l2[name] for name in CACHE), write_through=l2.get("write_policy") == "through",
@@ -234,6 +251,7 @@ COUNTED = {
         for level, unit in (("l1", "l1d"), ("l2", "l2"))
         for name, kind in (("accesses", ""), ("misses", "misses"), ("pending_hits", "pending"))
     },
+    **{f"l1i_{name}": ("l1i", (name,)) for name in ("hits", "misses", "fails")},
     "dram_reads": ("dram", ("reads",)), "dram_writes": ("dram", ("writes",)),
     "dram_activates": ("dram", ("activates",)), "dram_bus_clocks": ("dram", ("data_ticks",)),
     "dram_active_clocks": ("dram", ("active_ticks",)),
