@@ -60,7 +60,7 @@ def opened(data: Path, name: str) -> tuple[Path, Scene, Camera]:
     path = data / "scenes" / "textured" / f"{name}.glb"
     meshes, instances = read_glb(path)
     scene = Scene(name, meshes, instances, [Material("grey")], INSIDE)
-    fitted = fit_camera(scene)
+    fitted = fit_camera(*scene.bounds())
     middle, eye = np.array(fitted.look_at), np.array(fitted.eye)
     return path, scene, CAMERAS[name] or replace(fitted, eye=triple(middle + 0.5 * (eye - middle)))
 
