@@ -43,14 +43,6 @@ CASES = (
             "rt.warps": '"many"', "dram.banks": 3.5, "memory.address_map": '"' + "R" * 100_000 + '"',
         }.items()
     ),
-    *(
-        Case(f"{key} = {value}, alone in its range", "gpu", gpu(key, value), says, frozenset({"explain", "new"}))
-        for key, value, says in (
-            ("sm.count", 1 << 24, "gpu-bytes|cluster"), ("sm.warps", 1 << 24, "gpu-bytes"),
-            ("l1.mshr_entries", 1 << 24, "gpu-bytes"), ("rt.warps", 1 << 24, "gpu-bytes"),
-            ("lsu.queue_entries", 1 << 24, "gpu-bytes"), ("l2.mshr_entries", 1 << 24, "gpu-bytes"),
-        )
-    ),
     Case("clocks 10^6 times apart", "gpu", gpu("memory.l2_clock_khz", 1), "must differ at most 1000 times"),
     Case("configuration of 5 MB", "config", text("gpgpusim.config", CONFIG + "#" * 5_000_000), "--limit text-bytes"),
     Case("quotation without an end", "config", text("gpgpusim.config", CONFIG + '"' + "x" * 1_000_000), "quotation"),
