@@ -75,12 +75,14 @@ def _check_bounds(e: Emitter, address: str, size: int, lanes: str) -> None:
     e.put(f"{good}:")
 
 
-def call_unit(e: Emitter, unit: str, rows: str, bits: str, settings: int) -> None:
-    """Run a unit on its rows for the lanes of an i32; leave the function for the reason that it returns, if any."""
+def call_unit(e: Emitter, unit: str, rows: str, bits: str, settings: int, function: str = "") -> None:
+    """Run a unit, or the ``function`` before it, on its rows for the lanes of an i32; leave the function for the reason
+    that it returns, if any."""
     mask = e.op(f"zext i32 {bits} to i64")
-    table = e.op(f"inttoptr i64 {e.machine('units')} to ptr")
-    place = e.op(f"getelementptr i64, ptr {table}, i64 {NUMBERS[unit]}")
-    function = e.op(f"load ptr, ptr {place}")
+    if not function:
+        table = e.op(f"inttoptr i64 {e.machine('units')} to ptr")
+        place = e.op(f"getelementptr i64, ptr {table}, i64 {NUMBERS[unit]}")
+        function = e.op(f"load ptr, ptr {place}")
     code = e.op(f"call i64 {function}(ptr %machine, ptr {rows}, i64 {mask}, i64 {settings})")
     good, wrong = e.label(), e.label()
     e.put(f"br i1 {e.op(f'icmp eq i64 {code}, 0')}, label %{good}, label %{wrong}, !prof !0")

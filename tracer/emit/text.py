@@ -1,7 +1,9 @@
 """LLVM IR as text, 32 lanes wide: lines with fresh names, and access to the records of ``tracer.abi``."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from string import Template
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Module
@@ -121,3 +123,16 @@ def lowest_lane(e: Text, lanes: str) -> Iterator[tuple[str, str]]:
     yield left, e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
     e.put(f"br label %{head}")
     e.put(f"{done}:")
+
+
+KINDS = {"B": INT[1], "I": INT[32], "F": FLOAT[32], "D": FLOAT[64]}
+SPREAD = re.compile(r"^ *(%\S+) = spread (\S+) (\S+)$", re.MULTILINE)
+
+
+def expanded(text: str, **values: object) -> str:
+    """LLVM IR with short names: ``$I`` for 32 lanes of i32 (B, F, D), ``spread`` for a scalar in all lanes, values."""
+    spread = (
+        r"  \1.1 = insertelement <32 x \2> poison, \2 \3, i64 0\n"
+        r"  \1 = shufflevector <32 x \2> \1.1, <32 x \2> poison, <32 x i32> zeroinitializer"
+    )
+    return SPREAD.sub(spread, Template(text).substitute(KINDS, **values))

@@ -4,8 +4,10 @@ from rayplay.ptx.ir import Address, Instruction, Operand
 from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import call_unit, effective_address, record
 from rayplay.tracer.emit.text import INT
+from rayplay.tracer.lower.texture.lookup import is_plain, texture_function
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
 from rayplay.tracer.units.plans import PLANS
+from rayplay.tracer.units.texture.plan import TEXTURE
 
 
 def lower_unit(e: Emitter, i: Instruction) -> None:
@@ -25,7 +27,12 @@ def _call(e: Emitter, call: UnitCall) -> None:
             value, width = _read(e, *given)
             e.put(f"store {INT[width]} {value}, ptr {_slot(e, rows, number)}, align 64")
     lanes = e.lanes()
-    call_unit(e, call.unit, rows, e.op(f"bitcast <32 x i1> {lanes} to i32"), call.settings)
+    bits, settings = e.op(f"bitcast <32 x i1> {lanes} to i32"), call.settings
+    function = ""
+    if call.unit == "texture" and is_plain(settings):
+        function = texture_function(e, settings)
+        settings |= TEXTURE.pack(kept=e.instruction_id + 1)
+    call_unit(e, call.unit, rows, bits, settings, function)
     if call.records:
         address = e.op(f"load {INT[64]}, ptr {_slot(e, rows, ADDRESS_SLOT)}, align 64")
         record(e, address, lanes)

@@ -20,9 +20,11 @@ HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET = 0, 1, 2, 5, 6
 
 TEXTURE = Settings(
     "TEXTURE",
-    "action[2] geometry[3] result[3] integer component[2] has_sampler indirect sampler_indirect has_offset query[4]",
+    "action[2] geometry[3] result[3] integer component[2] has_sampler indirect sampler_indirect has_offset query[4] "
+    "kept[40]",
 )
-"""``indirect``: the handle is at the address, in the parameter buffer, that the slot holds."""
+"""``indirect``: the handle is at the address, in the parameter buffer, that the slot holds.
+``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the handles that a warp shares."""
 
 
 def plan_tex(i: Instruction, place: Place) -> UnitCall:

@@ -9,20 +9,21 @@ image. Layers and faces are clamped to the image's.
 import numpy as np
 from numba import carray, types
 
-from rayplay.tracer.abi.words import STOP
+from rayplay.tracer.abi.words import MACHINE, STOP
 from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.calls import as_pointer
 from rayplay.tracer.native.floats import f16_of, f32_of
 from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
-from rayplay.tracer.units.memory import FIRST, HOST, host_place, refuse
+from rayplay.tracer.units.memory import END, FIRST, HOST, ROW_BYTES, host_place, refuse
 from rayplay.tracer.units.settings import take
 from rayplay.tracer.units.texture import addressing
 from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE, TEXTURE
 from rayplay.tracer.units.texture.texel import channel, open_record, texel_address, word
 
 RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))
+KEPT_ROWS = 8 * MACHINE.bounds
 RESULT_F16, RESULT_F16X2 = 3, 4
 # int64 words of the scratch: per axis the two texels and the weight of the second, -1 for the border
 FOOTPRINT = 9
@@ -230,18 +231,25 @@ def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are ``TEXTURE``."""
     if take(settings, TEXTURE.action) > GATHER:
         return query(machine, rows, mask, settings)
+    first, second, shared = 0, 0, True
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        handle = handle_of(machine, rows, 0, lane, take(settings, TEXTURE.indirect) != 0)
-        record = open_record(machine, handle, image.TEXTURE_MAGIC)
+        texture = handle_of(machine, rows, 0, lane, take(settings, TEXTURE.indirect) != 0)
+        record = open_record(machine, texture, image.TEXTURE_MAGIC)
         if record == 0:
-            return refuse(machine, lane, handle, STOP.bad_handle)
-        sampler = record
+            return refuse(machine, lane, texture, STOP.bad_handle)
+        handle, sampler = 0, record
         if take(settings, TEXTURE.has_sampler):
             handle = handle_of(machine, rows, 1, lane, take(settings, TEXTURE.sampler_indirect) != 0)
             sampler = open_record(machine, handle, image.SAMPLER_MAGIC)
         if sampler == 0 or not fits(record, sampler, settings):
-            return refuse(machine, lane, handle, STOP.bad_handle)
+            return refuse(machine, lane, handle or texture, STOP.bad_handle)
+        shared = shared and (first == 0 or (first == texture and second == handle))
+        first, second = texture, handle
         sample_lane(machine, rows, lane, settings, record, sampler)
+    if shared and take(settings, TEXTURE.kept):
+        row = load_i64(machine + KEPT_ROWS) + ROW_BYTES * (take(settings, TEXTURE.kept) - 1)
+        store_i64(row, first)
+        store_i64(row + END, second)
     return 0
