@@ -59,7 +59,6 @@ CASES = (
             "-gpgpu_shader_registers 65536": f"-gpgpu_shader_registers {'9' * 5000}",
             "S:4:128:64,L:T:m:L:L": f"S:{LARGE}:{LARGE}:{LARGE},L:T:m:L:L",
             "-gpgpu_l1_latency 32": f"-gpgpu_l1_latency {1 << 62}",
-            "-gpgpu_pipeline_widths 4,4,4": f"-gpgpu_pipeline_widths {'4,' * 100_000}4,4,4",
             "dramid@8;": f"dramid@{LARGE};",
         }.items()
     ),
