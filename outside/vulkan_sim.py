@@ -3,7 +3,7 @@
 Sources: ``docs/sources/vulkan-sim.md#measured``, ``tests/outside/vulkan_sim_runs.csv``. Vulkan-Sim's programs are not
 ours: the variant made for the comparison makes 1.1 times the warp instructions of theirs (1.2 times with spheres). So
 cycles may be 15 % off, and each quantity has a tolerance of its own. Of a changed option the direction and
-the size are compared, where that exceeds the noise that one cycle more or less of L2 latency makes there.
+the size are compared, where that exceeds the noise that one cycle more or less of L2 latency makes there, and up to it.
 """
 
 import csv
@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from outside.rows import Row, compare
-from outside.traces import ROOT, rendered
+from outside.traces import ROOT, data_folder, rendered
 from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.exchange.vulkan_sim import read_lines
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
@@ -25,15 +26,21 @@ RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
 RAYS, NODES, FACTOR = 0.03, 0.03, 2.0
 # Ours -> name of the row, column of the runs and tolerance. Runs of theirs with other random seeds differ by 2 to 10 %
-# in cycles.
+# in cycles and by 2 % in busy cycles, one run with another L2 latency by 4 % in latency. The L1's is what a faithful
+# program can reach; the wide ones are the largest differences of shadows, ambient occlusion and small pictures, rounded
+# up (DEVIATIONS.md, R20).
 QUANTITIES = {
-    "gpu_cycles": ("cycles", "cycles", 0.15), "rt_efficiency": ("rt efficiency", "rt_eff", 0.12),
-    "warp_instructions": ("warp instructions", "warp_insn", 0.25), "l1d_miss_rate": ("l1 misses", "l1d_miss", 0.25),
-    "thread_instructions": ("thread instructions", "thread_insn", 0.3), "l2_miss_rate": ("l2 misses", "l2_miss", 0.35),
-    "dram_efficiency": ("dram efficiency", "dram_eff", 0.4), "bandwidth_utilisation": ("bandwidth", "bw_util", 0.35),
+    "gpu_cycles": ("cycles", "cycles", 0.15), "rt_efficiency": ("rt efficiency", "rt_eff", 0.1),
+    "warp_instructions": ("warp instructions", "warp_insn", 0.25), "l1d_miss_rate": ("l1 misses", "l1d_miss", 0.08),
+    "thread_instructions": ("thread instructions", "thread_insn", 0.25), "l2_miss_rate": ("l2 misses", "l2_miss", 0.35),
+    "dram_efficiency": ("dram efficiency", "dram_eff", 0.3), "bandwidth_utilisation": ("bandwidth", "bw_util", 0.3),
     "rt_warp_latency": ("rt warp latency", "rt_warp_latency", 0.2),
 }  # fmt: skip
-BUSY = 0.2
+BUSY = 0.12
+# Dumps of whole runs, by case and GPU, and the RT unit's accesses to the L1 that they count.
+DUMPS = {"vulkan-sim cornell PT 32x32 mobile": "box32", "vulkan-sim cornell PT 32x32 rtx2060": "cornell32_rtx2060"}
+RT_READS = {"rt_reads": ("rt reads", 0.05), "rt_read_misses": ("rt read misses", 0.1), "rt_writes": ("rt stores", 0.01)}
+MISSED, REFUSED = 2, 3  # status of an access in a dump
 RT_WARPS = 4  # of a unit: -gpgpu_rt_max_warps
 # Differences of the released configurations from ours (``docs/sources/vulkan-sim.md#thread-variables, #rt-unit,
 # #configurations``): each thread's variables lie in private blocks of 256 B; SM and L2 follow GPGPU-Sim 4.0.
@@ -47,6 +54,7 @@ RELEASED = {
     ],
     "rtx2060": RULES,
 }  # fmt: skip
+RECORDS = ("header", "internal", "instance", "descriptor", "triangle", "triangle_hit", "procedural", "undefined")
 LATENCIES = {
     "header": 8, "internal": 16, "instance": 16, "descriptor": 8, "triangle": 16, "triangle_hit": 16, "procedural": 16,
 }  # fmt: skip
@@ -152,13 +160,31 @@ def ray_sums(table: dict[str, np.ndarray], of_segment: np.ndarray) -> np.ndarray
 
 def run_rows(run: dict[str, str]) -> Iterator[Row]:
     """Quantities of a run of the released configuration; its cycles with a warp in an RT unit follow from the mean
-    latency and the occupancy, for as many warps as ours."""
+    latency and the occupancy, for as many warps as ours. Of two runs dumps tell the RT unit's accesses."""
     gpu, case = run["config"].lower(), case_name(run)
     ours = our_means(run, RELEASED[gpu], range(156, 164))
     for name, (quantity, column, tolerance) in QUANTITIES.items():
         yield compare(case, f"{quantity} {gpu}", float(run[column]), ours[name], tolerance)
     busy = ours["rt_warps"] * float(run["rt_warp_latency"]) / (float(run["rt_warp_occupancy"]) * RT_WARPS)
     yield compare(case, f"rt busy cycles {gpu}", round(busy), round(ours["rt_busy_cycles"]), BUSY)
+    theirs = dumped_accesses(DUMPS.get(f"{case} {gpu}"))
+    for name, number in theirs.items():
+        quantity, tolerance = RT_READS[name]
+        yield compare(case, f"{quantity} {gpu}", number, round(ours[name]), tolerance)
+
+
+def dumped_accesses(name: str | None) -> dict[str, int]:
+    """Reads, reads that missed, and stores that a dump's RT units sent to their L1s; nothing without a dump."""
+    if name is None:
+        return {}
+    counts = dict.fromkeys(RT_READS, 0)
+    for _, (kind, *words) in read_lines(data_folder() / "reference" / "vulkansim" / f"{name}.txt.xz"):
+        if kind == "M" and int(words[5]) != REFUSED:
+            is_write, missed = words[4] == "1", int(words[5]) == MISSED
+            counts["rt_writes"] += is_write
+            counts["rt_reads"] += not is_write
+            counts["rt_read_misses"] += missed and not is_write
+    return counts
 
 
 def our_means(run: dict[str, str], settings: list[str], rop_cycles: range) -> dict[str, float]:
@@ -167,8 +193,11 @@ def our_means(run: dict[str, str], settings: list[str], rop_cycles: range) -> di
     path = trace_of(run["scene"], run["workload"], size, run["bounces"], VARIANT)
     gpus = [load(run["config"].lower(), [*settings, f"l2.latency_cycles={cycles}"]) for cycles in rop_cycles]
     results = [simulate(path, gpu, model="pipeline") for gpu in gpus]
-    names = (*QUANTITIES, "rt_warps", "rt_busy_cycles")
-    return {name: float(np.mean([found.value(name) or np.nan for found in results])) for name in names}
+    names = (*QUANTITIES, "rt_warps", "rt_busy_cycles", "rt_writes")
+    means = {name: float(np.mean([found.value(name) or np.nan for found in results])) for name in names}
+    reads = [sum(found.value(f"rt_requests_{kind}") or 0 for kind in RECORDS) for found in results]
+    rates = [found.value("rt_l1d_read_miss_rate") or 0 for found in results]
+    return means | {"rt_reads": float(np.mean(reads)), "rt_read_misses": float(np.dot(reads, rates) / len(reads))}
 
 
 WHAT_IF = "vulkan-sim cornell PT 64x64 mobile"
@@ -192,7 +221,7 @@ def what_ifs() -> list[tuple[str, float]]:
 
 
 def what_if_rows() -> Iterator[Row]:
-    """The changes of cycles in per cent: the same direction, and at most twice or at least half of theirs."""
+    """The changes of cycles in per cent: the same direction, and between half and twice of theirs up to its noise."""
     unchanged = next(run for run in runs() if f"{case_name(run)} {run['config'].lower()}" == WHAT_IF)
     base = our_means(unchanged, RELEASED["mobile"], OUR_ROP_CYCLES)["gpu_cycles"]
     for option, theirs in what_ifs():
@@ -202,8 +231,11 @@ def what_if_rows() -> Iterator[Row]:
 
 
 def what_if_row(option: str, theirs: float, ours: float) -> Row:
-    """The factor between two relative changes; infinite for a change in the other direction."""
-    factor = ours / theirs
+    """The factor between ours and the nearest change that theirs, a single run, may be by its noise.
+
+    It is infinite for a change in the other direction.
+    """
+    factor = ours / min(max(ours, theirs - NOISE), theirs + NOISE)
     error = max(factor, 1 / factor) - 1 if factor > 0 else math.inf
     name = " ".join(option.removeprefix("-gpgpu_").split(",")[0].split())
     return Row(WHAT_IF, name, 100 * theirs, 100 * ours, error, FACTOR - 1, error <= FACTOR - 1)

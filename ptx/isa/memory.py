@@ -75,7 +75,7 @@ def _policy(form: Form) -> list[Operand]:
 
 ROWS = (
     _access(name="ld", operation_class="load", roles="d a ?x", yields=Yields.LOADED, memory=READS, typed=_load,
-            forms=(*_accesses("NEAR", "CACHED", "relaxed|acquire"), *(f"BANK {data}" for data in _DATA),
+            forms=(*_accesses("NEAR", "CACHED", "relaxed|acquire"), *(f"BANK {data}" for data in ("TYPE2", *_DATA[1:])),
                    *(f"global ca|cg|cs|EVICT? nc HINT? FETCH? {data}" for data in _DATA),
                    *(f"global ca|cg|cs|EVICT? nc EVICT2? HINT? FETCH? {data}" for data in _WIDE))),
     _access(name="ldu", operation_class="load", roles="d a", yields=Yields.LOADED, memory=READS, typed=_load,

@@ -10,6 +10,7 @@ from rayplay.ptx.text.operands import Children, OperandBuilder
 from rayplay.ptx.text.variables import Mask, Property, declared_variable, initial_problem, register_type
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+WITHOUT_BANKS = (2, 2)  # the first version without .const[bank]
 MOST_REGISTERS = 1 << 31  # of one range
 REGISTER_TYPES = frozenset((
     *(f".{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)), ".b128", ".f16", ".f16x2", ".f32", ".f64",
@@ -26,6 +27,7 @@ class DeclarationBuilder(OperandBuilder):
         self.annotations: list[Annotation] = []
         self.module_registers: list[tuple[str, int | None, str]] = []
         self.body: Body | None = None
+        self.ptx_version = (0, 0)
 
     def variable_of(self, name: str) -> Variable | None:
         known = self.body.variable(name) if self.body is not None else None
@@ -86,6 +88,8 @@ class DeclarationBuilder(OperandBuilder):
 
     def declaration(self, children: Children, start: int, end: int) -> None:
         linkage, space, attributes, type_name, declarators, _ = children
+        if "[" in space and self.ptx_version >= WITHOUT_BANKS:
+            self.remark(start, f"{space} names a bank of .const, which .version 2.2 has abolished")
         for name, dimensions, initial, offset in declarators:
             made = declared_variable(
                 self.source, offset, name, space, attributes, type_name, dimensions, linkage, initial

@@ -47,7 +47,6 @@ class ModuleBuilder(DeclarationBuilder):
         self.functions: dict[str, ir.Function] = {}
         self.aliases: dict[str, str] = {}
         self.targets: list[str] = []
-        self.ptx_version = (0, 0)
         self.address_bits = 32
         self._opcodes: dict[str, tuple[str, tuple[str, ...], ir.Form]] = {}
 
@@ -83,6 +82,8 @@ class ModuleBuilder(DeclarationBuilder):
 
     def address_size(self, children: Children, start: int, end: int) -> None:
         self._refuse_late(".address_size", start)
+        if self.ptx_version < (2, 3):
+            self.remark(start, ".address_size needs .version 2.3 or later")
         if children[1] not in ("32", "64"):
             raise self.source.error(start, f"expected .address_size 32 or 64, found {children[1]}")
         self.address_bits = int(children[1])

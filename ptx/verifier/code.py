@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from rayplay.ptx import ir
 from rayplay.ptx.isa.form import problem
-from rayplay.ptx.isa.implied import spelled_out
+from rayplay.ptx.isa.implied import FIRST_EXPLICIT_VERSION, spelled_out
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.isa.types import constant_fits, register_fits
 from rayplay.ptx.text.names import Hints
-from rayplay.ptx.verifier.declarations import architecture, module_problems
+from rayplay.ptx.verifier.declarations import module_problems
+from rayplay.ptx.verifier.needs import Needs
 from rayplay.ptx.verifier.operands import OperandChecks
+from rayplay.ptx.verifier.targets import architecture
 
 OPTIX_PREFIX = "_optix_"
 KNOWN_VERSION = (9, 0)
@@ -54,6 +56,9 @@ class _Verifier:
         self.module, self.function, self.hint = module, function, hint
         self.operands = OperandChecks(module, function, hint)
         self.names = self.operands.names
+        self.needs = Needs(module)
+        self.needs_rounding = {"f64"} if module.version >= FIRST_EXPLICIT_VERSION else set()
+        self.needs_rounding |= {"f32"} if architecture(module) >= 20 else set()
         self.needs_sync = module.version >= (6, 4) and architecture(module) >= 70
 
     def problems(self) -> Iterator[tuple[ir.Position, str]]:
@@ -72,6 +77,9 @@ class _Verifier:
         if wrong is not None:  # unless it is right with what early PTX implies
             wrong = problem(instruction.opcode, spelled_out(instruction, self.module).modifiers)
         known = self.module.version <= KNOWN_VERSION
+        lacking = self.needs.of_instruction(instruction) if known and wrong is None else None
+        if lacking is not None:
+            yield lacking
         if instruction.call is not None:
             if wrong is not None and known:
                 yield wrong
@@ -83,6 +91,9 @@ class _Verifier:
             yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
             return
         form = instruction.form
+        if instruction.opcode == "mad" and not form.rounding and form.type in self.needs_rounding:
+            since = "sm_20" if form.type == "f32" else ".version 1.4"
+            yield f"{instruction.full_opcode} needs a rounding such as '.rn' since {since}"
         if form is ir.NO_FORM:
             if known:
                 yield f"opcode '{instruction.full_opcode}' is not known{self.hint(instruction.opcode, TABLE)}"

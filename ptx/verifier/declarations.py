@@ -1,9 +1,11 @@
 """Faults in the declarations of a module: target, variables, parameters, directives, forward declarations."""
 
-import re
 from collections.abc import Iterator
 
 from rayplay.ptx.ir import Function, Module, Position, Variable
+from rayplay.ptx.text.declarations import REGISTER_TYPES
+from rayplay.ptx.verifier.needs import Needs
+from rayplay.ptx.verifier.targets import target_problems
 
 Found = tuple[Position, str]
 
@@ -14,15 +16,6 @@ ENTRY_DIRECTIVES = frozenset((
 FUNC_DIRECTIVES = frozenset(("noreturn", "abi_preserve", "abi_preserve_control"))
 _MOST_NUMBERS = {"maxntid": 3, "reqntid": 3, "reqnctapercluster": 3, "noreturn": 0, "explicitcluster": 0,
                  "blocksareclusters": 0}  # fmt: skip
-_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
-# The first version of PTX that has a target (PTX ISA 9.0, table of .target).
-_SINCE = {
-    60: (5, 0), 61: (5, 0), 62: (5, 0), 70: (6, 0), 72: (6, 1), 75: (6, 3), 80: (7, 0), 86: (7, 1), 87: (7, 4),
-    89: (7, 8), 90: (7, 8), 100: (8, 6), 101: (8, 6), 103: (8, 8), 120: (8, 7), 121: (8, 8), 88: (9, 0), 110: (9, 0),
-}  # fmt: skip
-_EARLY = frozenset((10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53))
-_ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)[af]?")
-_CLUSTERED = frozenset(("explicitcluster", "reqnctapercluster", "maxclusterrank", "blocksareclusters"))
 _NO_INITIAL = frozenset(("shared", "local", "param"))
 _WITH_ABI = (3, 0)  # from this version on registers and local memory belong to functions
 
@@ -30,7 +23,8 @@ _WITH_ABI = (3, 0)  # from this version on registers and local memory belong to 
 def module_problems(module: Module, known_version: bool) -> Iterator[Found]:
     """Problems of the module's head and of all its declarations."""
     if known_version:
-        yield from _target_problems(module)
+        yield from target_problems(module)
+        yield from Needs(module).of_declarations()
     for variable in module.variables.values():
         yield from _variable_problems(variable)
         if variable.space == "param" or (variable.space == "local" and module.version >= _WITH_ABI):
@@ -48,30 +42,10 @@ def module_problems(module: Module, known_version: bool) -> Iterator[Found]:
         yield Position(1, 1), f"register '{name}' is declared outside functions"
     for function in module.functions.values():
         yield from _head_problems(function, known_version)
-        clustered = sorted(_CLUSTERED & function.directives.keys())
-        if clustered and 0 < architecture(module) < 90:
-            yield function.position, f".{clustered[0]} needs .target sm_90 or later"
+        if "maxnctapersm" in function.directives and module.version >= (2, 1):
+            yield function.position, ".maxnctapersm was dropped in .version 2.1, where .minnctapersm replaces it"
         for variable in function.variables.values():
             yield from _variable_problems(variable)
-
-
-def architecture(module: Module) -> int:
-    """The number of the module's first target, 0 when it has none."""
-    matched = next(filter(None, map(_ARCHITECTURE.fullmatch, module.target)), None)
-    return int(matched[1]) if matched else 0
-
-
-def _target_problems(module: Module) -> Iterator[Found]:
-    for target in module.target:
-        matched = _ARCHITECTURE.fullmatch(target)
-        if matched is None and target not in _OPTIONS:
-            yield Position(1, 1), f"target '{target}' is not known"
-        if matched is not None and int(matched[1]) not in _SINCE and int(matched[1]) not in _EARLY:
-            yield Position(1, 1), f"target '{target}' is not known"
-        since = _SINCE.get(int(matched[1])) if matched else None
-        if since is not None and module.version < since:
-            version = ".".join(map(str, module.version))
-            yield Position(1, 1), f"target '{target}' needs .version {since[0]}.{since[1]} or later, not {version}"
 
 
 def _variable_problems(variable: Variable) -> Iterator[Found]:
@@ -83,8 +57,11 @@ def _variable_problems(variable: Variable) -> Iterator[Found]:
         yield place, f"'{name}' is .extern and cannot have an initial value here"
     if variable.bytes == 0 and variable.linkage != "extern" and variable.space not in ("param", "reg"):
         yield place, f"'{name}' has no size; only .extern arrays may leave it out"
-    if variable.type.rpartition(".")[2] == "pred":
+    kind = variable.type.rpartition(".")[2]
+    if kind == "pred":
         yield place, f"'{name}' is a predicate, which only registers hold"
+    elif f".{kind}" not in REGISTER_TYPES and not kind.endswith("ref"):
+        yield place, f"'{name}' is a .{kind}, a type that only instructions have"
 
 
 def _head_problems(function: Function, known_version: bool) -> Iterator[Found]:

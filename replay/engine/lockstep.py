@@ -45,6 +45,9 @@ def begin_cycle(
     for home in range(0, ctas.unit.shape[0], port.cluster):
         deliver(core, ctas, lsus, caches, rays, port, records, home, now)
     advance_memory(net, port, cache, memory, clocks.after(net.from_core, now), clocks.after(cache.from_core, now))
+    last = clocks.at_or_before(memory.core, now)
+    for controller in range(cache.controllers):
+        partition.finish_ticks(cache, memory, controller, last, net.lockstep[crossbar.L2_CYCLE])
     begin_clusters(ctas, now - net.lockstep[crossbar.BEGUN])
     net.lockstep[crossbar.BEGUN] = now + 1
 
@@ -69,11 +72,12 @@ def advance_memory(
 @inlined
 def advance_slices(net: crossbar.Crossbar, cache: l2_state.L2, memory: Dram, end: int) -> None:
     """Run the memory partitions in the L2 cycles before ``end``, in which nothing enters the crossbar's buffers."""
-    if net.lockstep[crossbar.L2_CYCLE] >= end:
+    since = net.lockstep[crossbar.L2_CYCLE]
+    if since >= end:
         return
     net.lockstep[crossbar.L2_CYCLE] = end
     for controller in range(cache.controllers):
-        partition.advance_until(cache, memory, controller, end)
+        partition.advance_until(cache, memory, controller, since, end)
 
 
 @inlined

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import GPU_BYTES
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine import rounds
 from rayplay.replay.gpu.description import Gpu
@@ -75,11 +75,12 @@ class Machine(Inputs):
     ) -> None:  # fmt: skip
         super().__init__(trace, gpu, selection or Selection())
         self.streams = Streams(self.launches, gpu.sm.concurrent_kernels)
-        self.program, self.core = models.make(
-            models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, gpu.instruction_cache,
-            self.tables, latencies, str(trace.path), self.streams.places,
-        )  # fmt: skip
-        self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
+        with GPU_BYTES.bound(f"GPU {gpu.name}: its SMs"):
+            self.program, self.core = models.make(
+                models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm,
+                gpu.instruction_cache, self.tables, latencies, str(trace.path), self.streams.places,
+            )  # fmt: skip
+            self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
         per_lane = trace.image_size is not None and "threads" in trace.tables
         together, held = self.warps_per_cta, self.held_ctas
         if gpu.lsu.local_order == "sm":
@@ -94,10 +95,8 @@ class Machine(Inputs):
         self.team = Team(threads)
         self._known: Parts = {}  # of the engine
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
-        try:
+        with GPU_BYTES.bound(f"GPU {gpu.name}: its units"):
             self._make_units()
-        except (MemoryError, OverflowError, OSError) as error:
-            raise UserError(f"GPU {gpu.name}: its units do not fit into this machine's memory: {error}") from None
         self.copies = Copies(trace, gpu.memory.copies)
 
     def _make_units(self) -> None:

@@ -22,6 +22,8 @@ from rayplay.replay.unit import schema as config
 from rayplay.replay.unit.schema import LawError, law, value
 
 FOLDER = Path(__file__).parent
+MOST_APART = 1000
+"""Largest ratio of two clocks: a replay passes that many cycles of the one for each of the other."""
 COPIES = ("none", "low_32_bits", "whole")
 TICKS = ("exact", "summed")
 
@@ -63,6 +65,13 @@ class Gpu:
     name: str = value("name", "Name of the GPU")
 
     def __post_init__(self) -> None:
+        memory = self.memory
+        clocks = self.sm.clock_khz, memory.l2_clock_khz, memory.interconnect_clock_khz, self.dram.clock_khz
+        law(
+            max(clocks) <= MOST_APART * min(clocks),
+            f"the clocks of sm, memory and dram must differ at most {MOST_APART} times,"
+            f" not {max(clocks)} and {min(clocks)} kHz",
+        )
         per_set = self.l2_slices * self.l2.line_bytes * self.l2.ways
         law(
             self.l2.bytes % per_set == 0,

@@ -40,15 +40,38 @@ def advance(state: Crossbar, cache: l2_state.L2, memory: dram_state.Dram, contro
 
 
 @compiled
-def advance_until(cache: l2_state.L2, memory: dram_state.Dram, controller: int, until: int) -> None:
-    """Do every event of the partition before L2 cycle ``until``, when all packets that leave the crossbar are known."""
+def advance_until(cache: l2_state.L2, memory: dram_state.Dram, controller: int, since: int, until: int) -> None:
+    """Do every event of the partition in the L2 cycles from ``since`` to before ``until``.
+
+    All packets that leave the crossbar then are known. While some wait it goes cycle by cycle, since what a slice does
+    in a cycle decides whether it takes one in the next.
+    """
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
-    for part in range(first, last):
-        l2.take_in(cache, part, until - 1)
-    run(cache, memory, controller, until)
-    for part in range(first, last):
-        l2.settle(cache, part, until)
-        l2.rewind_input(cache, part)
+    while since < until:
+        end = until
+        for part in range(first, last):
+            if cache.slice[part, l2_state.POPPED] < cache.slice[part, l2_state.TAIL]:
+                end = since + 1
+        for part in range(first, last):
+            l2.take_in(cache, part, end - 1)
+        run(cache, memory, controller, end)
+        for part in range(first, last):
+            l2.settle(cache, part, end)
+            l2.rewind_input(cache, part)
+        since = end
+
+
+@compiled
+def finish_ticks(cache: l2_state.L2, memory: dram_state.Dram, controller: int, last: int, following: int) -> None:
+    """Do the DRAM's ticks up to ``last``, all before L2 cycle ``following``, which sees what they did."""
+    while memory.channel[controller, dram_state.NEXT_TICK] <= last:
+        dram.advance(memory, controller)
+    touched = dram.take_touched(memory, controller, dram_state.FILLED)
+    touched |= dram.take_touched(memory, controller, dram_state.SERVED)
+    for number in range(cache.slices_per_controller):
+        if (touched >> number) & 1:
+            part = controller * cache.slices_per_controller + number
+            cache.slice[part, l2_state.NEXT] = min(cache.slice[part, l2_state.NEXT], following)
 
 
 @compiled

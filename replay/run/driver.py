@@ -123,6 +123,8 @@ class Replay:
             elif status == step.KERNEL_OVER:
                 self._finish()
                 self._launch()
+                if machine.gpu.lockstep and machine.streams.is_over:
+                    status = step.DONE  # as in Accel-Sim, whatever is still under way
             elif status == step.RUNNING and machine.streams.running:
                 self.kernels.ledger.note_interval(machine.now, unit_counters(machine, machine.now))
             watchdog.look(machine, status)

@@ -270,7 +270,9 @@ class SlowCache:
             line = self.victim(index)
             if line is not None:
                 self.replace(line, sector, now, False)
-        elif line.sectors[sector % self.per_line].state == "invalid":
+            return line
+        part = line.sectors[sector % self.per_line]
+        if part.state == "invalid" or (self.whole and part.state == "dirty" and not part.readable):
             self.take("sector_miss", line, sector, now)
         return line
 

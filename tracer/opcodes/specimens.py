@@ -1,6 +1,8 @@
 """One instruction as PTX text for any form of the rows: operands that fit its signature, in a kernel of its own."""
 
 from rayplay.ptx.isa.form import form_of, signature
+from rayplay.ptx.isa.needs import needs_of
+from rayplay.ptx.isa.patterns import ROUNDINGS
 from rayplay.ptx.isa.row import Operand
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.tracer.opcodes.patterns import Form, spell
@@ -14,21 +16,29 @@ _PREFIX = {"pred": "%p", "f32": "%f", "f64": "%fd"}
 
 
 def header(form: Form) -> str:
-    """Version and target that a form needs."""
+    """Version and target that have a form; the early ones of forms that were dropped."""
     opcode, words = form
     if any(word.startswith("const[") for word in words):
-        return "1.4\n.target sm_13"
-    old = "sync" not in words and opcode in ("shfl", "vote")
-    return ("6.3\n.target sm_60" if old else "9.0\n.target sm_100a") + "\n.address_size 64"
+        return "2.1\n.target sm_20"
+    if opcode == "mad" and words[-1] in ("f32", "f64") and not ROUNDINGS & set(words):
+        return "1.3\n.target sm_13" if words[-1] == "f64" else "2.0\n.target sm_13"
+    if opcode in ("shfl", "vote") and "sync" not in words:
+        return "6.3\n.target sm_60\n.address_size 64"
+    targets = [need.targets for need in needs_of(opcode, frozenset(words)) if need.targets]
+    shared = [target for target in ("sm_100a", "sm_90a", "sm_120a") if all(target in named for named in targets)]
+    return f"9.0\n.target {shared[0]}\n.address_size 64"
 
 
 def function(name: str, form: Form, key: str) -> str:
     """A kernel whose last instruction but ``ret`` is of the form."""
-    before = _BEFORE.get(form[0], "")
-    return f""".visible .entry {name}(.param .u64 given)
-{{ {REGISTERS}
-.param .align 16 .b8 passed[32]; {before}
-targets: .branchtargets L;
+    registers, entry = REGISTERS, f".visible .entry {name}(.param .u64 given)"
+    if not header(form).startswith("9"):  # without what early versions lack
+        registers = registers.replace(" .reg .b128 %rq<200>;", "")
+        entry = entry if header(form) > "1.4" else f".entry {name}()"
+    targets = "targets: .branchtargets L;" if key == "brx" else ""
+    return f"""{entry}
+{{ {registers}
+.param .align 16 .b8 passed[32]; {_BEFORE.get(form[0], "")} {targets}
 {instruction(form, key)}
 L: ret; }}
 """

@@ -29,10 +29,11 @@ extern "C" __global__ void __raygen__ambient_occlusion() {
     for (unsigned sample = 0; sample < params.samples; ++sample) {
         const Ray ray = camera_ray(seeds.pixel, payload.seed);
         trace_closest(ray, carried(variables, traces++));
-        float3 colour = payload.colour;
-        if (payload.distance >= 0.0f && params.secondary_rays > 0) {
+        Found<false> found = payload;
+        float3 colour = found.colour;
+        if (found.distance >= 0.0f && params.secondary_rays > 0) {
             const float3 normal = payload.normal;
-            const float3 point = ray.origin + payload.distance * ray.direction;
+            const float3 point = ray.origin + found.distance * ray.direction;
             unsigned open = 0;
 #pragma unroll 1
             for (unsigned index = 0; index < params.secondary_rays; ++index) {

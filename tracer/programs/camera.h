@@ -50,7 +50,8 @@ RAYPLAY_DEVICE bool trace_visible(const Ray& ray, float tmax, Variables& variabl
 #endif
     variables.payload.distance = 0.0f;
     trace(params.scene, ray.origin, ray.direction, TMIN, tmax, 255, flags, 0, 1, miss, carried(variables, trace_number));
-    return variables.payload.distance < 0.0f;
+    Found<false> found = variables.payload;
+    return found.distance < 0.0f;
 }
 
 RAYPLAY_DEVICE void store_pixel(float3 sum) {

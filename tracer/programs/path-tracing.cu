@@ -22,9 +22,10 @@ extern "C" __global__ void __raygen__path_tracing() {
                 break;
             }
             trace_closest(ray, carried(variables, traces++));
-            throughput = throughput * payload.colour;
-            if (!payload.scatters) break;
-            ray = {ray.origin + payload.distance * ray.direction, payload.scatter};
+            Found<true> found = payload;
+            throughput = throughput * found.colour;
+            if (!found.scatters) break;
+            ray = {ray.origin + found.distance * ray.direction, found.scatter};
         }
         sum = sum + throughput;
     }

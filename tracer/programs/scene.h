@@ -5,13 +5,40 @@
 
 namespace rayplay {
 
-// Four words. An unoptimised program reads and writes them one by one, as NIR's translation to PTX does.
+// Two to four words. An unoptimised program reads and writes them one by one, as NIR's translation to PTX does, and reads
+// all of a vector before it uses the first (docs/sources/vulkan-sim.md#vectors).
+struct Words2 { float x, y; };
+struct Words3 { float x, y, z; };
 #ifdef RAYPLAY_WORD_BY_WORD
 struct Words4 { float x, y, z, w; };
 constexpr int STRUCTURE_BYTES = 4;
+
+RAYPLAY_DEVICE Words2 read2(const void* address) {
+    Words2 words;
+    asm volatile("ld.f32 %0, [%2];\n\tld.f32 %1, [%2+4];" : "=f"(words.x), "=f"(words.y) : "l"(address) : "memory");
+    return words;
+}
+
+RAYPLAY_DEVICE Words3 read3(const void* address) {
+    Words3 words;
+    asm volatile("ld.f32 %0, [%3];\n\tld.f32 %1, [%3+4];\n\tld.f32 %2, [%3+8];"
+                 : "=f"(words.x), "=f"(words.y), "=f"(words.z) : "l"(address) : "memory");
+    return words;
+}
+
+RAYPLAY_DEVICE Words4 read4(const void* address) {
+    Words4 words;
+    asm volatile("ld.f32 %0, [%4];\n\tld.f32 %1, [%4+4];\n\tld.f32 %2, [%4+8];\n\tld.f32 %3, [%4+12];"
+                 : "=f"(words.x), "=f"(words.y), "=f"(words.z), "=f"(words.w) : "l"(address) : "memory");
+    return words;
+}
 #else
 using Words4 = float4;
 constexpr int STRUCTURE_BYTES = 16;
+
+RAYPLAY_DEVICE Words3 read3(const float* address) { return {address[0], address[1], address[2]}; }
+
+RAYPLAY_DEVICE Words4 read4(const Words4* address) { return *address; }
 #endif
 
 enum MaterialModel : unsigned { LAMBERTIAN = 0, METALLIC = 1, DIELECTRIC = 2, DIFFUSE_LIGHT = 3 };

@@ -12,7 +12,7 @@ namespace rayplay {
 // World-space unit normal from one in object space: the transposed inverse of the instance's matrix.
 RAYPLAY_DEVICE float3 normal_to_world(float3 normal) {
     const Words4* rows = params.world_to_object + 3 * instance_index();
-    const Words4 a = rows[0], b = rows[1], c = rows[2];
+    const Words4 a = read4(rows), b = read4(rows + 1), c = read4(rows + 2);
     return normalised(vector(a.x * normal.x + b.x * normal.y + c.x * normal.z,
                              a.y * normal.x + b.y * normal.y + c.y * normal.z,
                              a.z * normal.x + b.z * normal.y + c.z * normal.z));
@@ -34,9 +34,9 @@ RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float 
 }
 
 RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 normal) {
-    const Words4 albedo_fuzz = material->albedo_fuzz, emission_ior = material->emission_ior;
+    const Words4 albedo_fuzz = read4(&material->albedo_fuzz), emission_ior = read4(&material->emission_ior);
     const unsigned model = material->model;
-    const float3 direction = normalised(read_hit(world_ray_direction()));
+    const float3 direction = normalised(after_direction(world_ray_direction()));
     const float3 facing = dot(direction, normal) > 0.0f ? -normal : normal;
     float3 colour = vector(albedo_fuzz.x, albedo_fuzz.y, albedo_fuzz.z);
     float3 scatter = facing;
@@ -71,7 +71,9 @@ extern "C" __global__ void __closesthit__triangle() {
     const unsigned* corner = record->indices + 3 * primitive_index();
     const float* table = record->normals != nullptr ? record->normals : record->positions;
     const float *a = table + 3 * corner[0], *b = table + 3 * corner[1], *c = table + 3 * corner[2];
-    const float3 first = vector(a[0], a[1], a[2]), second = vector(b[0], b[1], b[2]), third = vector(c[0], c[1], c[2]);
+    const Words3 at_a = read3(a), at_b = read3(b), at_c = read3(c);
+    const float3 first = vector(at_a.x, at_a.y, at_a.z), second = vector(at_b.x, at_b.y, at_b.z);
+    const float3 third = vector(at_c.x, at_c.y, at_c.z);
     float3 normal;
     if (record->normals != nullptr) {
         const float2 weight = triangle_barycentrics();
@@ -80,14 +82,14 @@ extern "C" __global__ void __closesthit__triangle() {
         normal = cross(second - first, third - first);
     }
     const Material* material = record->materials + record->material_numbers[primitive_index()];
-    shade(payload_of_ray(), material, normal_to_world(normal));
+    shade(payload_of_ray(), material, normal_to_world(after_attributes(normal)));
 }
 
 extern "C" __global__ void __closesthit__sphere() {
     using namespace rayplay;
     const SphereRecord* record = sbt_data<SphereRecord>();
-    const float3 normal =
-        vector(__uint_as_float(attribute_0()), __uint_as_float(attribute_1()), __uint_as_float(attribute_2()));
+    const float3 normal = after_origin(
+        vector(__uint_as_float(attribute_0()), __uint_as_float(attribute_1()), __uint_as_float(attribute_2())));
     const Material* material = record->materials + record->material_numbers[primitive_index()];
     shade(payload_of_ray(), material, normal_to_world(normal));
 }
@@ -116,10 +118,10 @@ extern "C" __global__ void __anyhit__alpha() {
 extern "C" __global__ void __intersection__sphere() {
     using namespace rayplay;
     const SphereRecord* record = sbt_data<SphereRecord>();
-    const Words4 sphere = record->spheres[primitive_index()];
-    const float3 centre = vector(sphere.x, sphere.y, sphere.z);
-    const float3 direction = object_ray_direction();
-    const float3 offset = object_ray_origin() - centre;
+    const Words4 sphere = read4(record->spheres + primitive_index());
+    const float3 direction = after_ray(object_ray_direction());
+    float3 offset = object_ray_origin();
+    offset.x -= sphere.x, offset.y -= sphere.y, offset.z -= sphere.z;
     const float a = dot(direction, direction);
     const float inverse = approximate_reciprocal(a);
     const float half = -dot(offset, direction);
@@ -135,12 +137,15 @@ extern "C" __global__ void __intersection__sphere() {
     const float t = near > tmin ? near : far;
     if (t <= tmin || t >= ray_tmax()) return;
     const float3 normal = approximate_reciprocal(sphere.w) * (offset + t * direction);
+    keep_attributes(sphere);
     report_intersection(t, 0, __float_as_uint(normal.x), __float_as_uint(normal.y), __float_as_uint(normal.z));
 }
 
 extern "C" __global__ void __miss__sky() {
     using namespace rayplay;
-    const float share = 0.5f * (normalised(world_ray_direction()).y + 1.0f);
+    float3 direction = world_ray_direction();
+    if (params.has_sky) direction = after_direction(direction);
+    const float share = 0.5f * (normalised(direction).y + 1.0f);
     Payload* payload = payload_of_ray();
     payload->colour = params.sky_bottom + share * (params.sky_top - params.sky_bottom);
     payload->distance = -1.0f;

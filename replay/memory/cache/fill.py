@@ -93,7 +93,9 @@ def settle(state: cache.Cache, at: int, now: int, sector: int, index: int) -> in
     offset = sector & ((1 << state.sector_shift) - 1)
     row = find(state, at, sector >> state.sector_shift)
     if row >= 0:
-        if not (state.line[row, cache.STATUS] >> offset) & cache.SECTOR_IN_USE:
+        status = state.line[row, cache.STATUS] >> offset
+        partial = state.write_allocate == cache.LAZY_WHOLE_SECTORS and not status & (1 << cache.READABLE)
+        if not status & cache.SECTOR_IN_USE or (partial and status & (1 << cache.DIRTY)):
             reserve_sector(state, at, now, row, offset)
         return row
     row = victim(state, at, at * state.sets + cache.chosen_set(state, index))

@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from rayplay.ptx.isa.patterns import parsed
+from rayplay.ptx.isa.patterns import ROUNDINGS, parsed
 from rayplay.ptx.isa.row import Loose
 from rayplay.ptx.isa.table import TABLE
 from rayplay.tracer.opcodes.specimens import REGISTERS, instruction
@@ -50,6 +50,7 @@ def valid_lines(most: int, seed: int) -> list[str]:
             continue
         for words in expansions(key, most, chance):
             is_early = op.opcode in ("shfl", "vote") and "sync" not in words
+            is_early |= op.opcode == "mad" and words[-1] in ("f32", "f64") and not ROUNDINGS & set(words)
             if not is_early and not any("128" in word or "const[" in word for word in words):
                 made[instruction((op.opcode, words), key)] = None
     return list(made)

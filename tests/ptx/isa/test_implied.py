@@ -31,5 +31,5 @@ def test_later_versions_have_no_defaults(written: str) -> None:
 
 
 def module(version: str, line: str) -> Module:
-    head = f".version {version}\n.target sm_13\n"
+    head = f".version {version}\n.target sm_11\n"
     return ptx.parse(f"{head}.entry k() {{ .reg .f32 %f<3>; .reg .f64 %d<3>; {line}; exit; }}", "old.ptx")

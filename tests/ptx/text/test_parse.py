@@ -77,10 +77,10 @@ def test_old_modules() -> None:
 .target sm_10, map_f64_to_f32
 .reg .u32 %ra<17>;
 .reg .f32 shared_one;
-.visible .func (.param .s32 r) f (.param .s32 a)
+.visible .func (.reg .s32 r) f (.reg .s32 a)
 .visible .func g ()
 .file 1 "<command-line>"
-.visible .func (.param .s32 r) f (.param .s32 a) { .reg .u32 %ra<3>; mov.u32 %ra1, 5; st.param.s32 [r], %ra1; ret; }
+.visible .func (.reg .s32 r) f (.reg .s32 a) { .reg .u32 %ra<3>; mov.u32 %ra1, 5; mov.s32 r, %ra1; ret; }
 .entry k { .param .u64 k_ptr; .loc 1 13 0
 $L: mov.u32 %ra2, 1; mov.f32 shared_one, 0f3F800000; exit; }
 @@DWARF .section .debug_info, "",@progbits
@@ -139,8 +139,8 @@ def test_calls_of_the_optix_interface(kernel, spelling) -> None:
 
 
 def test_module_declarations() -> None:
-    text = """.version 1.4
-.target sm_10, map_f64_to_f32
+    text = """.version 3.1
+.target sm_20, debug
 .extern .shared .align 16 .b8 smem[];
 .global .align 4 .u32 table[2][2] = {{1, -2}, {0x3}};
 .global .f32 pi = 3.140625;
@@ -150,7 +150,7 @@ def test_module_declarations() -> None:
 .func (.reg .u32 %out) twice(.reg .u32 %in) { add.u32 %out, %in, %in; ret; }
 \0"""
     module = parse(text, "old.ptx")
-    assert (module.version, module.target, module.address_size) == ((1, 4), ("sm_10", "map_f64_to_f32"), 32)
+    assert (module.version, module.target, module.address_size) == ((3, 1), ("sm_20", "debug"), 32)
     assert module.variables["smem"].bytes == 0
     assert module.variables["table"].initial == bytes([1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 3])
     assert module.variables["pi"].initial == bytes.fromhex("00004940")

@@ -22,6 +22,12 @@ def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None
     assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
 
 
+# 7, 67, 79: an L2 faster than the crossbar takes packets while its queue fills; 78, 105: kernels end between L2 cycles
+@pytest.mark.parametrize("seed", [7, 67, 78, 79, 105])
+def test_lockstep_with_clocks_of_their_own_is_the_twins(tmp_path: Path, seed: int) -> None:
+    assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2, in_lockstep=True) == []
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_an_sm_holds_64_warps(tmp_path: Path, seed: int) -> None:
     """The last one's bit is the sign of every mask."""

@@ -13,8 +13,11 @@ from rayplay.tracer.shading.config import BUILT_IN, PROGRAM_FOLDER, VARIANTS
 VARIANT = ["--program-variant", "vulkan-sim"]
 
 
-def rendered(out: Path, *options: str) -> Trace:
-    assert main(["render", "cornell", "--size", "24x16", "--samples", "2", "--out", str(out), *options]) == 0
+SAMPLES = 2
+
+
+def rendered(out: Path, *options: str, scene: str = "cornell") -> Trace:
+    assert main(["render", scene, "--size", "24x16", "--samples", str(SAMPLES), "--out", str(out), *options]) == 0
     return open_trace(out)
 
 
@@ -57,6 +60,51 @@ def lanes_in(trace: Trace, program: str) -> int:
     first = int(np.flatnonzero(np.array(blocks["program"]) == program)[0])
     entered = visits["active_mask"][visits["block_id"] == first]
     return sum(int(mask).bit_count() for mask in entered)
+
+
+@pytest.mark.parametrize("scene", ["cornell", "wknd"])
+def test_programs_read_and_write_the_words_of_a_thread_that_vulkan_sims_do(scene: str, tmp_path: Path) -> None:
+    """``docs/sources/vulkan-sim.md#vectors``; ours also stores on a miss that the path ends."""
+    trace = rendered(tmp_path / "a.trace", "--workload", "path-tracing", *VARIANT, scene=scene)
+    loads, stores = own_words(trace, "ld"), own_words(trace, "st")
+    pixels, rays = trace.rows("image"), int((trace.read("rays", ["segment"])["segment"] == 0).sum())
+    raygen, sky, triangle = "__raygen__path_tracing", "__miss__sky", "__closesthit__triangle"
+    assert loads.pop(raygen) == 8 * rays + SAMPLES * pixels
+    assert stores.pop(raygen) == (SAMPLES + 1) * pixels
+    assert stores.pop(sky) == 5 * lanes_in(trace, sky)
+    if scene == "cornell":
+        assert loads == {triangle: 7 * lanes_in(trace, triangle)}
+        assert stores == {triangle: 12 * lanes_in(trace, triangle)}
+        return
+    hit, tested = lanes_in(trace, "__closesthit__sphere"), lanes_in(trace, "__intersection__sphere")
+    assert loads == {
+        sky: 4 * lanes_in(trace, sky),
+        "__closesthit__sphere": 9 * hit,
+        "__intersection__sphere": 8 * tested,
+    }
+    found = stores.pop("__intersection__sphere")
+    assert found % 4 == 0
+    assert 4 * hit <= found < 4 * tested
+    assert stores == {"__closesthit__sphere": 12 * hit}
+
+
+def own_words(trace: Trace, opcode: str) -> dict[str, int]:
+    """Words of local memory that lanes read or write, by program; the words of a vector are read side by side."""
+    [kernel] = zip(*trace.read("kernels", ["local_base", "local_bytes"]).values(), strict=True)
+    accesses, instructions = trace.read("accesses"), trace.read("instructions")
+    first = accesses["address"][accesses["address_offset"][:-1]].astype(np.int64)
+    own = (first >= kernel[0]) & (first < kernel[0] + kernel[1] * 32 * trace.rows("warps"))
+    place = np.flatnonzero(np.char.startswith(instructions["opcode"].astype(str), opcode + "."))
+    number = accesses["instruction_id"].astype(np.int64)
+    own &= np.isin(number, instructions["instruction_id"][place])
+    if opcode == "ld":
+        ids = np.unique(number[own])
+        lengths = np.diff(np.flatnonzero(np.diff(ids, prepend=-9, append=2**40) != 1))
+        assert set(lengths) <= {1, 2, 4, 8}
+    blocks = trace.read("blocks", ["block_id", "program"])
+    program = np.array(blocks["program"])[instructions["block_id"][number[own]]]
+    lanes = np.array([int(mask).bit_count() for mask in accesses["lane_mask"][own]])
+    return {str(name): int(lanes[program == name].sum()) for name in np.unique(program)}
 
 
 def test_every_variant_has_every_program() -> None:
