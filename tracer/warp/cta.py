@@ -36,7 +36,7 @@ def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndar
 
 @compiled
 def _place(w: Warps, progress: np.ndarray, slot: int) -> None:
-    """Set the machine's words for a CTA among those that run in turns."""
+    """Set the machine's words for one of the CTAs that run in turns."""
     cta, m = progress[PROGRESS.next_cta] + slot, w.machine
     m[MACHINE.ctaid_x] = cta % m[MACHINE.nctaid_x]
     m[MACHINE.ctaid_y] = cta // m[MACHINE.nctaid_x] % m[MACHINE.nctaid_y]
