@@ -45,6 +45,9 @@ def begin_cycle(
     for home in range(0, ctas.unit.shape[0], port.cluster):
         deliver(core, ctas, lsus, caches, rays, port, records, home, now)
     advance_memory(net, port, cache, memory, clocks.after(net.from_core, now), clocks.after(cache.from_core, now))
+    for sm in range(ctas.unit.shape[0]):  # what an L1 writes back is not acknowledged
+        port.port[sm, ports.IN_FLIGHT] -= cache.absorbed[sm]
+        cache.absorbed[sm] = 0
     begin_clusters(ctas, now - net.lockstep[crossbar.BEGUN])
     net.lockstep[crossbar.BEGUN] = now + 1
 
