@@ -10,6 +10,7 @@ from the crossbar. Cycles in which nothing can happen are skipped. Source: ``doc
 
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy, lowest_bit
 from rayplay.replay.jit.rows import rewind, wrap
+from rayplay.replay.memory import port
 from rayplay.replay.memory.addresses import bank_of, set_key, slice_of
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
@@ -21,7 +22,7 @@ from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.port import ATOMIC, LINE, NO_ANSWER, READ, SM_BITS, SM_MASK, STREAM_SHIFT, WRITE
+from rayplay.replay.memory.port import ATOMIC, LINE, READ, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
@@ -181,6 +182,8 @@ def rewind_output(state: l2.L2, part: int) -> None:
 def rewind_input(state: l2.L2, part: int) -> None:
     """Compact the pending requests."""
     own = state.slice
+    if state.lockstep:
+        rewind(state.back, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
     gone = rewind(state.input, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
     for column in (l2.HEAD, l2.QUEUED, l2.POPPED, l2.TAIL):
         own[part, column] -= gone
@@ -288,8 +291,8 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == cache_state.HIT
     tags.unit[part, cache_state.DATA_FREE_AT] += lag
-    if answered and word >> SM_BITS == NO_ANSWER:
-        state.absorbed[word & SM_MASK] += 1
+    if answered and word >> port.SM_BITS == port.NO_ANSWER:
+        state.absorbed[word & port.SM_MASK] += 1
     elif answered:
         respond(state, part, now, word)
     if answer == cache_state.FAIL:
