@@ -117,7 +117,7 @@ class Machine(Inputs):
             l2_state.make_state(
                 gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * (packets + port.LINE_SECTORS), core_khz,
                 memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
-                1 if gpu.instruction_cache.perfect else port.LINE_SECTORS,
+                port.LINE_SECTORS if gpu.packets_of_lines else 1,
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
