@@ -1,9 +1,11 @@
 """Block visits of a launch, counted as they are made: the sink that a profile is made from."""
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
 
+from rayplay.formats.guard.errors import UserError
 from rayplay.hypa.count import (
     CONDITIONAL_JUMP,
     JUMP,
@@ -71,9 +73,17 @@ class VisitCounter:
 
 
 def static_counts(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> VisitCounts:
-    """The visits as static analysis has them: every thread visits every block once, and no warp parts."""
+    """The visits as static analysis has them: every thread visits every block once, and no warp parts.
+
+    ``UserError`` when the launch would execute 2^63 instructions.
+    """
     jump = _jumps(program)
-    ctas, threads = int(np.prod(grid)), int(np.prod(block))
+    ctas, threads = math.prod(grid), math.prod(block)
+    executed = ctas * threads * sum(len(function.body) for function in program.functions)
+    if executed > np.iinfo(np.int64).max:
+        raise UserError(
+            f"grid {list(grid)} x block {list(block)}: must execute less than 2^63 instructions, not {executed}"
+        )
     same = np.ones(len(jump), np.int64)
     conditional = jump == CONDITIONAL_JUMP
     return VisitCounts(

@@ -48,7 +48,7 @@ def test_every_verb_refuses_it(tmp_path: Path, warm: Warm, beside: Path, case: C
     for verb, (module, arguments) in VERBS[case.kind].items():
         if case.verbs and verb not in case.verbs:
             continue
-        wrong.append(fault(case, verb, warm.run(folder, module, arguments.split()), before, folder))
+        wrong.append(fault(case, verb, warm.run(folder, module, arguments.split(), case.given), before, folder))
         for name in sorted(names(folder) - before, reverse=True):
             path = folder / name
             shutil.rmtree(path) if path.is_dir() else path.unlink()

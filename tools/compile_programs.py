@@ -31,7 +31,8 @@ def programs() -> list[tuple[Path, tuple[str, ...], Path]]:
     """Each source, how it is compiled, and the PTX that is committed."""
     found = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(FOLDER.glob("*.cu"))]
     variant = [(source, VULKAN_SIM, FOLDER / "vulkan-sim" / target.name) for source, _, target in found]
-    return [*found, *variant]
+    graphics = FOLDER / "graphics" / "surface.cu"
+    return [*found, *variant, (graphics, OPTIMISED, graphics.with_suffix(".ptx"))]
 
 
 def main() -> int:

@@ -2,11 +2,13 @@
 
 LAYERS = (
     "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "bvh", "rays", "link", "units", "record",
-    "warp", "emit", "lower", "interp", "run", "api", "shading", "launchfile", "render", "launch",
-    "opcodes",
+    "warp", "emit", "lower", "interp", "raster", "run", "api", "shading", "launchfile", "graphics", "render",
+    "launch", "draw", "opcodes",
 )  # fmt: skip
 """Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""
-COMPILED = ("native", "abi", "meaning", "memory", "bvh", "rays", "link", "units", "record", "warp", "emit", "lower")
+COMPILED = (
+    "native", "abi", "meaning", "memory", "bvh", "rays", "link", "units", "record", "warp", "emit", "lower", "raster",
+)  # fmt: skip
 TRANSLATING = ("native", "abi", "meaning", "memory", "link", "units", "emit", "lower")
 # Sources that decide the machine code of the tracer's own functions, and of the programs it translates.
 CODE = (*(f"tracer/{layer}" for layer in COMPILED), "ptx", "formats/schema")

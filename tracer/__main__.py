@@ -16,6 +16,7 @@ as a trace: blocks visited, addresses accessed, rays traced and the BVH records 
 EXAMPLES = """examples:
   python -m tracer render cornell --workload path-tracing --size 256x256 --out traces/cornell.trace
   python -m tracer render ../shared/scenes/bunny.json --workload shadows --out traces/bunny.trace
+  python -m tracer draw ../shared/scenes/textured/sponza_tex.glb --size 640x480 --out traces/sponza.trace
   python -m tracer launch tracer/kernels/reduction.toml --out traces/reduction.trace
   python -m tracer network examples/cnn/resnet50.toml
   python -m tracer scenes
@@ -33,6 +34,8 @@ BACKENDS = ("machine", "interpreter")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
+SHADERS = ("lit", "pbr")
+RULES = ("hardware", "crisp")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
 
@@ -48,7 +51,7 @@ def perform(options: argparse.Namespace) -> int:
         return _scenes(options)
     if options.verb == "opcodes":
         return _opcodes()
-    verb = {"launch": _launch, "network": network}.get(options.verb, _render)
+    verb = {"launch": _launch, "draw": _draw, "network": network}.get(options.verb, _render)
     from rayplay.formats.guard.first_use import first_use
 
     with first_use("the tracer", TRACER_SECONDS):
@@ -61,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser("python -m tracer", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style)
     verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_render(verbs)
+    _add_draw(verbs)
     launch = verbs.add_parser("launch", help="a compute kernel to a trace", description=LAUNCH, epilog=LAUNCH_EXAMPLE)
     launch.add_argument(
         "launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expected outputs"
@@ -75,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     add_limits(*verbs.choices.values())
-    add_instructions(*(verbs.choices[name] for name in ("render", "launch", "network")))
+    add_instructions(*(verbs.choices[name] for name in ("render", "draw", "launch", "network")))
     return made
 
 
@@ -114,6 +118,29 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
     add("--resume", action="store_true", help="go on where a run with the same arguments was interrupted; the trace is "
         "the same, byte for byte")  # fmt: skip
+
+
+def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    draw = verbs.add_parser(
+        "draw",
+        help="a textured scene, rasterised, to a trace and a picture",
+        description="Rasterise SCENE: vertex shader, triangles, early depth test and fragment shader of each draw; "
+        "writes NAME.trace, a vertex and a fragment launch for each draw, and NAME.png.",
+    )
+    add = draw.add_argument
+    default = " (default: %(default)s)"
+    add("scene", metavar="SCENE", help="a glTF file (.glb, .gltf) with its textures, or a scene as for render")
+    add("--size", type=_size, default="640x480", metavar="WxH", help="pixels" + default)
+    add("--shader", choices=SHADERS, default="lit", help="base colour in the light, or physically based with all maps "
+        "of the surface" + default)  # fmt: skip
+    add("--camera", metavar="KEY=VALUE,...", help="change the camera, which sees the whole scene: eye=X,Y,Z at=X,Y,Z "
+        "up=X,Y,Z vfov=DEGREES, joined by commas")  # fmt: skip
+    add("--rules", choices=RULES, default="hardware", help="how triangles are rasterised: as GPUs do, or as "
+        "CRISP's released code" + default)  # fmt: skip
+    add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
+        "vertex is shaded once" + default)  # fmt: skip
+    add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
+    add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -156,6 +183,21 @@ def _launch(options: argparse.Namespace) -> int:
     if summary.outside is not None:
         print(f"note: {memcheck_note(summary.outside)}", file=sys.stderr)
     answer(options, [summary.text()], lambda: [summary.record()])
+    return 0
+
+
+def _draw(options: argparse.Namespace) -> int:
+    from rayplay.tracer.draw import DrawRequest, draw
+    from rayplay.tracer.graphics.stages import Rules
+
+    out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{options.shader}.trace"
+    rules = Rules(options.rules, options.batch_indices)
+    width, height = options.size
+    summary = draw(
+        DrawRequest(options.scene, out, width, height, options.shader, options.camera, rules, options.backend)
+    )
+    answer(options, [summary.text()], lambda: [summary.record()])
+    print(f"wrote {out} and {out.with_suffix('.png')}", file=sys.stderr)
     return 0
 
 

@@ -204,6 +204,7 @@ class Prepared:
             memory=self.memory,
             dynamic_shared_bytes=launch.dynamic_shared_bytes,
             stream=launch.stream,
+            cooperative=launch.cooperative,
             constants={name: value.encode() for name, value in self.plan.constants.items()},
         )
 

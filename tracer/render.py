@@ -15,13 +15,12 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
-from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.camera_text import change_camera
 from rayplay.tracer.scenes.description import Scene, moved_into_world
-from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder
+from rayplay.tracer.scenes.resolve import scene_files
 from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
@@ -158,7 +157,7 @@ def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]
 
 def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
-    inputs = [request.program, request.config, *_scene_files(request.scene)]
+    inputs = [request.program, request.config, *scene_files(request.scene)]
     return {
         "command": "tracer render",
         "tool_version": TOOL_VERSION,
@@ -180,16 +179,3 @@ def _chosen(request: Request) -> dict[str, str]:
     """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
     old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised"}
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}
-
-
-def _scene_files(scene: str) -> list[Path]:
-    """The files a scene is read from: none for a procedural one; a pack brings its mesh and its alpha textures."""
-    pack = data_folder() / "scenes" / f"{scene}.json"
-    if scene.partition(":")[0] in PROCEDURAL or not (Path(scene).is_file() or pack.is_file()):
-        return []
-    path = Path(scene) if Path(scene).is_file() else pack
-    if path.suffix != ".json":
-        return [path]
-    raw = parse_json(read_text(path), path)
-    textures = {material.get("alpha_texture") for material in raw.get("materials", {}).values()}
-    return [path, *(path.parent / name for name in (raw.get("mesh"), *sorted(textures - {None})) if name)]

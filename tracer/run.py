@@ -148,7 +148,7 @@ class Running:
                 bar.update(int(progress[PROGRESS.next_cta]) - before)
                 self._answer(code)
                 if code == STOP.full and not bar.disable and time.time() > bar.start_t + bar.delay:  # within a long CTA
-                    running = self.state.turns[int(progress[PROGRESS.next_warp]) % self.state.shape.warps]
+                    running = self.state.turns[int(progress[PROGRESS.next_warp]) % len(self.state.turns)]
                     bar.set_postfix_str(f"{int(running[WARP.visits]):,} blocks of a warp")
 
     def _answer(self, code: int) -> None:
@@ -170,7 +170,7 @@ class Running:
     def _first_open_warp(self) -> int:
         """Rows from this warp on may stand between other warps' rows, or wait for the hits of their rays."""
         progress, warps = self.state.progress, self.state.shape.warps
-        if progress[PROGRESS.in_cta] and (warps > 1 or self.state.warps.scene[SCENE.delayed]):
+        if progress[PROGRESS.in_cta] and (len(self.state.turns) > 1 or self.state.warps.scene[SCENE.delayed]):
             return int(progress[PROGRESS.first_warp] + progress[PROGRESS.next_cta] * warps)
         return ALL_WARPS
 

@@ -111,7 +111,7 @@ def predict_verb(arguments: argparse.Namespace) -> int:
     NAME.prediction/ then holds prediction.json, overview.png, the heatmap, the quantised heatmap and the selected
     pixels as PNG, tables as Parquet, and the filter file of each group.
     """
-    from rayplay.zatel.paper.report import read_prediction
+    from rayplay.zatel.paper.document import read_prediction
     from rayplay.zatel.paper.write import publish
     from rayplay.zatel.replays.result_cache import Store
 
@@ -157,7 +157,8 @@ def report_verb(arguments: argparse.Namespace) -> int:
     example:
       python -m zatel report results/bunny-mobile.prediction --out bunny.png
     """
-    from rayplay.zatel.paper.report import read_prediction, table_text, write_overview
+    from rayplay.zatel.paper.document import read_prediction
+    from rayplay.zatel.paper.report import table_text, write_overview
     from rayplay.zatel.verbs.targets import check_png_target
 
     if arguments.out:

@@ -58,11 +58,10 @@ def _write(dataset: Dataset, file: h5py.File, final: Path, sink: Hdf5Sink) -> No
     rows = sum(dataset.rows(name) for name in dataset.tables)
     with tqdm(total=rows, desc=final.name, unit="row", unit_scale=True, disable=None) as progress:
         for name in dataset.tables:
-            _write_table(dataset, file, dataset.layout.table(name), progress)
-            sink.check()
+            _write_table(dataset, file, dataset.layout.table(name), progress, sink)
 
 
-def _write_table(dataset: Dataset, file: h5py.File, table: Table, progress: Any) -> None:
+def _write_table(dataset: Dataset, file: h5py.File, table: Table, progress: Any, sink: Hdf5Sink) -> None:
     group = file.create_group(table.name)
     group.attrs["description"] = np.bytes_(f"One row per {table.per_row}.".encode())
     for column in table.columns:
@@ -80,6 +79,7 @@ def _write_table(dataset: Dataset, file: h5py.File, table: Table, progress: Any)
         for column in table.columns:
             _append(group, column, batch)
         progress.update(row_count(table.columns, batch))
+        sink.check()
 
 
 def _stored_type(dataset: Dataset, table: Table, column: Column) -> np.dtype:

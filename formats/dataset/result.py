@@ -214,8 +214,12 @@ class Result(Dataset):
 
     @property
     def host(self) -> dict[str, Any]:
-        """Times and facts of the machine that ran the replay."""
-        return read_json_object(self.path / HOST)
+        """Times and facts of the machine that ran the replay; ``FormatError`` for a time that is no number."""
+        facts = read_json_object(self.path / HOST)
+        for name, value in facts.items():
+            if name.endswith("_seconds") and not (type(value) in (int, float) and value >= 0):
+                raise FormatError(f"{name} must be a number of seconds, not {value!r}", file=self.path / HOST)
+        return facts
 
 
 def open_result(path: Path | str) -> Result:

@@ -32,6 +32,7 @@ KINDS = tuple(
 LINES = ("A", "T", "M", "R", "D")
 COORDINATES = tuple(f"{name}_{axis}" for name in ("origin", "direction") for axis in "xyz")
 MOST_BYTES = 128
+LONGEST_LINE = 1 << 20
 LARGEST = float(np.finfo(np.float32).max)
 
 Record = tuple[int, int, int]
@@ -92,8 +93,10 @@ def read_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Place and words of each line of a dump; ``FormatError`` for a line of another kind."""
     try:
         with io.TextIOWrapper(open_packed(path), encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), 1):
                 words, place = line.split(), f"{path}:{number}"
+                if len(line) == LONGEST_LINE:
+                    raise FormatError(f"{place}: a line must be shorter than {LONGEST_LINE} characters")
                 if words and words[0] not in LINES:
                     raise FormatError(f"{place}: must begin with A, T, M, R or D, found {words[0]!r}")
                 if words:

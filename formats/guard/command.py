@@ -11,6 +11,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import INSTRUCTIONS, set_limit
 
 EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 class _SetLimit(argparse.Action):
@@ -60,8 +61,8 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     """Run ``main`` and leave the process.
 
     Exit code 0 (or what ``main`` returns); 2 with one line on standard error after a ``UserError``,
-    an ``OSError`` (a full disk, a missing file), a ``MemoryError`` or Ctrl-C. Letters that the terminal cannot show are
-    escaped.
+    an ``OSError`` (a full disk, a missing file) or a ``MemoryError``; 130 with one after Ctrl-C. Letters that the
+    terminal cannot show are escaped.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an importing program may have replaced the stream
@@ -69,9 +70,10 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     try:
         code = main() or 0
     except UserError as error:
-        code = _fail(name, str(error))
+        code = _fail(name, error)
     except KeyboardInterrupt:
-        code = _fail(name, "interrupted; nothing was written under a final name")
+        _fail(name, "interrupted; nothing incomplete stands under a final name")
+        code = EXIT_INTERRUPTED
     except MemoryError as error:
         code = _fail(name, f"this machine, or the limit of this process, has not the memory for it: {error}")
     except BrokenPipeError:
@@ -83,6 +85,6 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     raise SystemExit(code)
 
 
-def _fail(name: str, message: str) -> int:
-    print(f"{name}: error: {' '.join(message.split())}", file=sys.stderr)
+def _fail(name: str, message: object) -> int:
+    print(f"{name}: error: {' '.join(str(UserError(message)).split())}", file=sys.stderr)
     return EXIT_USER_ERROR

@@ -6,8 +6,13 @@ flag ``--limit NAME=N`` of every verb that reads files, which its message names,
 sets the variable, so that child processes and workers follow it.
 """
 
+import contextlib
 import os
+import resource
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import FormatError, UserError
@@ -59,6 +64,29 @@ class Limit:
             reason = f"{what} must be at most {most} {self.unit}, not {found}; {self.raised_by(found)}"
             raise FormatError(reason, **place)
 
+    @contextlib.contextmanager
+    def bound(self, what: str) -> Iterator[None]:
+        """Let the block map that many bytes more than are mapped now; ``FormatError`` when it asks for more."""
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        most = min((each for each in before if each != resource.RLIM_INFINITY), default=sys.maxsize)
+        try:
+            if mapped := mapped_bytes():
+                resource.setrlimit(resource.RLIMIT_AS, (min(most, mapped + self.value()), before[1]))
+            yield
+        except (MemoryError, OverflowError, OSError):
+            reason = f"{what} must fit {self.value()} {self.unit}; {self.raised_by('N')}"
+            raise FormatError(reason) from None
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def mapped_bytes() -> int:
+    """Bytes that this process has mapped; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
 
 FILE_ROWS = Limit("file-rows", 1 << 31, "rows", "Rows of a Parquet file, or of a table in HDF5.")
 COLUMNS = Limit("columns", 1024, "columns", "Columns of a Parquet file.")
@@ -106,8 +134,8 @@ COPIED_BYTES = Limit("copied-bytes", 1 << 34, "bytes", "What the host copies of 
 BUFFER_BYTES = Limit(
     "buffer-bytes", 512 * MIB, "bytes", "All buffers of a launch file as they are made; they take twice as much."
 )  # fmt: skip
-LAUNCHES = Limit("launches", 1 << 14, "launches", "Launches of a launch file, each round of a repeat counted.")
-TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
+LAUNCHES = Limit("launches", 1 << 13, "launches", "Launches of a launch file, each round of a repeat counted.")
+TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene, a picture of a prediction or study.")
 INSTRUCTIONS = Limit(
     "instructions", 1 << 27, "instructions",
     "Block visits of a warp that is executed, each an instruction at least; `--max-instructions` sets it too.",
@@ -116,13 +144,14 @@ CTA_BYTES = Limit("cta-bytes", 1024 * MIB, "bytes", "Records of a CTA of several
 SHARED_BYTES = Limit("shared-bytes", 227 << 10, "bytes", "Shared memory of a CTA, dynamic included (227 KiB on sm_90).")
 CONSTANT_BYTES = Limit("constant-bytes", 640 << 10, "bytes", "Constants of a program (ten banks of 64 KiB).")
 VARIABLE_BYTES = Limit("variable-bytes", 1 << 32, "bytes", "A variable in global memory.")
+GPU_BYTES = Limit("gpu-bytes", 1 << 30, "bytes", "Memory that the units of a GPU description take.")
 PRINTED_BYTES = Limit("printed-bytes", 16 * MIB, "bytes", "Text that the launches of a memory print, together.")
 
 LIMITS = (
     FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, WARPS, IMAGE_PIXELS, MANIFEST_BYTES, STRING_BYTES,
     LIST_BYTES, TEXT_BYTES, KEY_PARTS, UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, OBJ_BYTES, MESH_TEXT_BYTES,
     MESH_ELEMENTS, GLTF_BYTES, INSTANCES, COPIED_BYTES, BUFFER_BYTES, LAUNCHES, TEXTURE_PIXELS, INSTRUCTIONS, CTA_BYTES,
-    SHARED_BYTES, CONSTANT_BYTES, VARIABLE_BYTES, PRINTED_BYTES,
+    SHARED_BYTES, CONSTANT_BYTES, VARIABLE_BYTES, PRINTED_BYTES, GPU_BYTES,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Strict reader of TOML: frozen dataclasses are the schema, keys are strict, types exact, each mistake one line."""
+"""Strict reader of TOML and JSON: frozen dataclasses are the schema, types are exact, each mistake is one line."""
 
 import dataclasses
 import types
@@ -120,6 +120,8 @@ def _build_dataclass(cls: Any, raw: dict[str, Any], at: Place) -> Any:
 
 def _build_union(choices: tuple[Any, ...], raw: Any, at: Place) -> Any:
     """Build the member that accepts ``raw``; the error is the list member's for a list, else the first member's."""
+    if raw is None and types.NoneType in choices:  # null of JSON
+        return None
     wanted = [each for each in choices if each is not types.NoneType]
     is_list = isinstance(raw, list)
     like = [each for each in wanted if (typing.get_origin(each) is tuple) == is_list] or wanted

@@ -1,19 +1,39 @@
-"""Output file of the HDF5 library, which the library can close even when the disk is full."""
+"""Output file of the HDF5 library, which the library can close even when the disk is full or the user interrupts."""
 
 import io
+import signal
+import threading
 from pathlib import Path
+from typing import Any, Self
 
 
 class Hdf5Sink(io.FileIO):
     """A file open for reading and writing that never fails in the middle of the library.
 
     HDF5 cannot close a file whose device refuses writes: it reports every object it could not store and then crashes.
-    So the first failure is kept for ``check``, and later writes are discarded.
+    So the first failure is kept for ``check``, and later writes are discarded. Ctrl-C is kept as well: Python would
+    raise it in the next ``write``, before its first statement.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "w+")
         self.failure: BaseException | None = None
+        self._handler: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._handler = signal.signal(signal.SIGINT, self._interrupted)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+        self.close()
+        if error[0] is None:
+            self.check()
+
+    def _interrupted(self, *signals: object) -> None:
+        self.failure = self.failure or KeyboardInterrupt()
 
     def check(self) -> None:
         """Raise the first failure, if there was one."""
@@ -27,7 +47,7 @@ class Hdf5Sink(io.FileIO):
         try:
             while len(left) and self.failure is None:
                 left = left[super().write(left) :]
-        except BaseException as failure:  # an interrupt must also wait until the library has closed the file
+        except BaseException as failure:
             self.failure = failure
         return size
 

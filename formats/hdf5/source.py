@@ -6,6 +6,7 @@ reads it (``formats.hdf5.policy``), with no place to load filters from.
 """
 
 import atexit
+import contextlib
 import os
 import socket
 import subprocess
@@ -176,4 +177,5 @@ def _start() -> None:
 def _stop(process: subprocess.Popen[bytes], control: socket.socket, owner: int) -> None:
     control.close()
     if owner == os.getpid():
-        process.wait()
+        with contextlib.suppress(KeyboardInterrupt):  # the verb has ended
+            process.wait()

@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.guard.limits import GROUP_BYTES
+from rayplay.formats.guard.limits import GROUP_BYTES, mapped_bytes
 from rayplay.formats.hdf5.messages import receive, send
 from rayplay.formats.hdf5.policy import MANIFEST_DATASET, check_bytes, column_dataset, label, open_hdf5, table_group
 from rayplay.formats.parquet.arrow import offset_name
@@ -27,7 +27,6 @@ from rayplay.formats.schema.column import STRING, Column, Table
 
 ANSWER_CPU_SECONDS = 10
 REQUEST_BYTES = 0
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 DAMAGE = (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError, AttributeError, ArithmeticError)
 
 
@@ -137,9 +136,7 @@ def _texts(rows: np.ndarray) -> list[np.ndarray]:
 
 def _limit_memory() -> None:
     """Address space for the file beyond what the process has now; where the system does not say, none is limited."""
-    try:
-        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * PAGE_BYTES
-    except (OSError, ValueError):
+    if not (mapped := mapped_bytes()):
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = mapped + 3 * GROUP_BYTES.value()

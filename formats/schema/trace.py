@@ -176,9 +176,22 @@ CHARACTERISATION = Table(
     ),
 )  # fmt: skip
 
+STAGES = Table(
+    "stages", "launch of a stage of a draw", optional=True, columns=(
+        Column("kernel_id", "uint32", "id", "The launch.", sorted=True, points_to="kernels"),
+        Column("stage", STRING, "name", "What it shades.", values=("vertex", "fragment")),
+        Column("draw", "uint32", "id", "Draw of the picture, from 0 in the order of submission."),
+        Column("draw_name", STRING, "name", "Mesh of the draw."),
+        Column("triangles", "uint32", "count", "Triangles of the draw, of all instances."),
+        Column("shaded", "uint32", "count", "Vertex invocations; fragments, of helpers too."),
+        Column("live", "uint32", "count", "Of these, fragments whose pixel is covered and passes the early depth test; all vertex invocations."),
+        Column("covered", "uint32", "count", "Fragments covered before the depth test; 0 of a vertex stage."),
+    ),
+)  # fmt: skip
+
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION,
+    CHARACTERISATION, STAGES,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

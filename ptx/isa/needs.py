@@ -107,7 +107,6 @@ FEATURES = f"""
 1.2 sm_12  atom|red b64|u64|s64
 2.0 sm_20  atom|red SHARED b64|u64
 2.0 sm_20  atom|red f32
-2.0 sm_20  atom exch
 3.1 sm_32  atom|red and|or|xor|min|max b64|u64|s64
 5.0 sm_60  atom|red f64|cta|gpu|sys
 6.2 sm_60  atom|red f16x2

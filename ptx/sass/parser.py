@@ -58,6 +58,8 @@ class SassModuleBuilder(SassOperandBuilder):
                 if made.name in self.functions:
                     raise self.source.error(section.start, f"function '{made.name}' is listed twice")
                 self.functions[made.name] = made
+        if not self.functions:
+            raise self.source.error(start, "a listing must have a function with instructions, and has none")
         lines = tuple(self.source.text.split("\n"))
         target = (self.architecture,) if self.architecture else ()
         return Module(self.source.name, lines, (0, 0), target, 64, {}, self.functions, language="sass")

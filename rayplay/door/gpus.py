@@ -54,9 +54,9 @@ def overview(name: str, gpu: Gpu) -> Record:
 
 def explain_gpu(arguments: argparse.Namespace) -> int:
     """Every value of a GPU with its unit, meaning and source, then the derived values."""
+    lines = list(explain(arguments.gpu, arguments.assignments))  # first of all: an error stands alone
     for line in notes(arguments.gpu):
         print(line, file=sys.stderr)
-    lines = list(explain(arguments.gpu, arguments.assignments))
     answer(arguments, lines, lambda: value_records(load(arguments.gpu, arguments.assignments), ""))
     return 0
 

@@ -10,9 +10,7 @@ from importlib.metadata import version
 from rayplay.door.output import directed
 from rayplay.door.parser import parser_of, split
 from rayplay.door.verbs import FAMILIES, overview
-from rayplay.formats.guard.command import run
-
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+from rayplay.formats.guard.command import EXIT_INTERRUPTED, run
 
 
 def enter() -> None:
@@ -57,7 +55,7 @@ def after_interruption(verb: str, words: list[str], arguments: argparse.Namespac
         return f"interrupted; continue with: {shlex.join(['rayplay', *verb.split(), *left, *resumed])}"
     if getattr(arguments, "store", None):
         return f"interrupted; continue with: {shlex.join(['rayplay', *verb.split(), *words])}"
-    return "interrupted; nothing was written under a final name"
+    return "interrupted; nothing incomplete stands under a final name"
 
 
 def without_finished(verb: str, words: list[str], finished: list[str]) -> list[str]:

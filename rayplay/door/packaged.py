@@ -14,6 +14,7 @@ HOME = {
     "show": ("formats", "show"),
     "compare": ("formats", "compare"),
     "scenes": ("tracer", "scenes"),
+    "draw": ("tracer", "draw"),
     **{f"ptx {verb}": ("ptx", verb) for verb in ("parse", "print", "cfg", "characterise", "inject", "analyse")},
     **{
         f"data {verb}": ("formats", verb)

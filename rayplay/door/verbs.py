@@ -41,6 +41,10 @@ VERBS = {
     "trace": Verb("trace", "a scene, a compute kernel or a network to a trace", TRACE_TEXT, (
         "rayplay trace cornell --size 64x64 --samples 1", "rayplay trace vector_add",
     )),
+    "draw": Verb("packaged", "a scene, rasterised, to a trace", (
+        "Rasterise a scene: vertex shader, triangles, early depth test and fragment shader of each draw. Writes the "
+        "picture, and a trace with a launch for each stage of each draw. A glTF file brings its textures."
+    ), ("rayplay draw cornell --size 64x64",)),
     "scenes": Verb("packaged", "list the scenes", (
         "List the scenes that rayplay trace knows by name: procedural ones, and the scene packs of the data folder "
         "(RAYPLAY_DATA)."
@@ -154,7 +158,7 @@ VERBS = {
 
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
-    "trace": ("trace", "scenes"),
+    "trace": ("trace", "draw", "scenes"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
     "look": ("show", "heat", "compare"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),

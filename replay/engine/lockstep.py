@@ -1,8 +1,8 @@
 """Lockstep: memory and SMs go through every cycle together, for GPUs on which an SM feels others within a quantum.
 
 That is so where SMs share a port (``sm.cluster``), buffers of the crossbar may fill up within a quantum, or requests
-turn around in the port (``interconnect.perfect_memory``); also where responses have two ways into the SM
-(``instruction_cache``). A quantum is then one cycle. Before the SMs run it, the
+turn around in the port (``interconnect.perfect_memory``); also where a packet is for several
+sectors (``Gpu.packets_of_lines``). A quantum is then one cycle. Before the SMs run it, the
 memory catches up: in the order of the clocks' ticks, and of those due together responses reach the SMs, replies enter
 the crossbar, DRAM and L2 run, and the crossbar moves packets. Of a cluster each core cycle passes one response on, if
 the LSU it is for has room, and takes one out of the crossbar; its SMs go in turn, from one that moves on with each of
@@ -48,6 +48,9 @@ def begin_cycle(
     last = clocks.at_or_before(memory.core, now)
     for controller in range(cache.controllers):
         partition.finish_ticks(cache, memory, controller, last, net.lockstep[crossbar.L2_CYCLE])
+    for sm in range(ctas.unit.shape[0]):  # what an L1 writes back is not acknowledged
+        port.port[sm, ports.IN_FLIGHT] -= cache.absorbed[sm]
+        cache.absorbed[sm] = 0
     begin_clusters(ctas, now - net.lockstep[crossbar.BEGUN])
     net.lockstep[crossbar.BEGUN] = now + 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import GPU_BYTES
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine import rounds
 from rayplay.replay.gpu.description import Gpu
@@ -82,13 +82,14 @@ class Machine(Inputs):
         window = gpu.sm.concurrent_kernels
         self.streams = sharing.together(self.launches, window) if sharing else Streams(self.launches, window)
         self.plan = sharing.plan(gpu, self.launches) if sharing else None
-        self.program, self.core = models.make(
-            models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, gpu.instruction_cache,
-            self.tables, latencies, str(trace.path), self.streams.places,
-        )  # fmt: skip
-        self.dispatch = dispatch.make_state(
-            gpu.sm, self.ctas, self.streams.most_at_once, max(len(self.work_classes), 1), self.plan is not None
-        )
+        with GPU_BYTES.bound(f"GPU {gpu.name}: its SMs"):
+            self.program, self.core = models.make(
+                models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm,
+                gpu.instruction_cache, self.tables, latencies, str(trace.path), self.streams.places,
+            )  # fmt: skip
+            self.dispatch = dispatch.make_state(
+                gpu.sm, self.ctas, self.streams.most_at_once, max(len(self.work_classes), 1), self.plan is not None
+            )
         per_lane = trace.image_size is not None and "threads" in trace.tables
         together, held = self.warps_per_cta, self.held_ctas
         if gpu.lsu.local_order == "sm":
@@ -104,10 +105,8 @@ class Machine(Inputs):
         self.team = Team(threads)
         self._known: Parts = {}  # of the engine
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
-        try:
+        with GPU_BYTES.bound(f"GPU {gpu.name}: its units"):
             self._make_units()
-        except (MemoryError, OverflowError, OSError) as error:
-            raise UserError(f"GPU {gpu.name}: its units do not fit into this machine's memory: {error}") from None
         self.copies = [Copies(trace, gpu.memory.copies)]
         if sharing and self.plan:
             self.copies = sharing.copies(gpu.memory.copies)
@@ -131,7 +130,7 @@ class Machine(Inputs):
             l2_state.make_state(
                 gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * (packets + port.LINE_SECTORS), core_khz,
                 memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
-                1 if gpu.instruction_cache.perfect else port.LINE_SECTORS,
+                port.LINE_SECTORS if gpu.packets_of_lines else 1,
                 *self._labels(),
             ),
             dram_state.make_state(

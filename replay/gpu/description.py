@@ -22,6 +22,8 @@ from rayplay.replay.unit import schema as config
 from rayplay.replay.unit.schema import LawError, law, value
 
 FOLDER = Path(__file__).parent
+MOST_APART = 1000
+"""Largest ratio of two clocks: a replay passes that many cycles of the one for each of the other."""
 COPIES = ("none", "low_32_bits", "whole")
 TICKS = ("exact", "summed")
 
@@ -63,6 +65,13 @@ class Gpu:
     name: str = value("name", "Name of the GPU")
 
     def __post_init__(self) -> None:
+        memory = self.memory
+        clocks = self.sm.clock_khz, memory.l2_clock_khz, memory.interconnect_clock_khz, self.dram.clock_khz
+        law(
+            max(clocks) <= MOST_APART * min(clocks),
+            f"the clocks of sm, memory and dram must differ at most {MOST_APART} times,"
+            f" not {max(clocks)} and {min(clocks)} kHz",
+        )
         per_set = self.l2_slices * self.l2.line_bytes * self.l2.ways
         law(
             self.l2.bytes % per_set == 0,
@@ -86,8 +95,14 @@ class Gpu:
         except LawError as error:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
         law(
-            self.instruction_cache.perfect or not self.interconnect.perfect_memory,
-            "interconnect.perfect_memory needs instruction_cache.perfect: in Accel-Sim its requests do not come apart",
+            not (self.packets_of_lines and self.interconnect.perfect_memory),
+            "interconnect.perfect_memory needs instruction_cache.perfect and no l1.write_policy back, as in Accel-Sim",
+        )
+        forwards = self.l2.write_policy != "back" or not self.l2.write_allocate.startswith("lazy")
+        law(
+            self.l1.write_policy != "back" or not forwards,
+            f"l1.write_policy back needs an L2 that writes back lazily, not {self.l2.write_policy} and"
+            f" {self.l2.write_allocate}",
         )
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
@@ -137,11 +152,16 @@ class Gpu:
         return 1 if self.lockstep else self.l2.latency_cycles
 
     @property
+    def packets_of_lines(self) -> bool:
+        """Whether a packet may be for several sectors: instruction caches that miss, or L1s that write back."""
+        return not self.instruction_cache.perfect or self.l1.write_policy == "back"
+
+    @property
     def lockstep(self) -> bool:
-        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, instruction caches, short buffers."""
+        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, packets of lines, short buffers."""
         net = self.interconnect
         smallest = min(net.in_packets, net.out_packets)
-        near = self.sm.cluster > 1 or net.perfect_memory or not self.instruction_cache.perfect
+        near = self.sm.cluster > 1 or net.perfect_memory or self.packets_of_lines
         return near or smallest <= self.l2.latency_cycles + 2
 
     @property

@@ -199,7 +199,9 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_l2_rop_latency": whole("l2.latency_cycles"),
     "gpgpu_dram_partition_queues": several("l2", "input_queue", "to_dram_queue", "from_dram_queue", "reply_queue"),
     "gpgpu_perf_sim_memcpy": chosen("memory.copies", {"0": "none", "1": "low_32_bits"}),
-    "gpgpu_memory_partition_indexing": chosen("memory.partition_hash", {"0": "consecutive", "1": "xor", "2": "ipoly"}),
+    "gpgpu_memory_partition_indexing": chosen(
+        "memory.partition_hash", {"0": "consecutive", "1": "xor", "2": "ipoly", "5": "consecutive"}
+    ),
     "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
     "icnt_in_buffer_limit": whole("interconnect.in_packets"),
     "icnt_out_buffer_limit": whole("interconnect.out_packets"),
@@ -237,6 +239,28 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
 def _sms(given: dict[str, str]) -> Values:
     cluster = numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]
     return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * cluster, "sm.cluster": cluster}
+
+
+def _core_order(given: dict[str, str]) -> Values:
+    """Order of a cluster's SMs, which counts where there are several."""
+    rotates = chosen("", dict(SWITCH))(given["gpgpu_simt_core_sim_order"])[""]
+    if not rotates and _sms({"gpgpu_n_clusters": "1", **given})["sm.cluster"] != 1:
+        raise OptionError("must be 1 in clusters of several cores: others are not modelled")
+    return {}
+
+
+def _subnets(given: dict[str, str]) -> Values:
+    """Networks of the crossbar: the third and later ones carry nothing, and with one GPGPU-Sim reads past its list."""
+    if numbers(given["icnt_subnets"], 1)[0] < 2:
+        raise OptionError("must be at least 2: requests and replies have a network each")
+    return {}
+
+
+def _address_mask(given: dict[str, str]) -> Values:
+    """Address map that an explicit one replaces."""
+    if numbers(given["gpgpu_mem_address_mask"], 1)[0] != 1 and "gpgpu_mem_addr_mapping" not in given:
+        raise OptionError("must be 1, or -gpgpu_mem_addr_mapping given, which replaces it")
+    return {}
 
 
 def _warps(given: dict[str, str]) -> Values:
@@ -336,6 +360,7 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
     "gpgpu_cache:il1": _instruction_cache,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
+    "gpgpu_simt_core_sim_order": _core_order, "icnt_subnets": _subnets, "gpgpu_mem_address_mask": _address_mask,
     "gpgpu_coalesce_arch": _coalescing, "gpgpu_operand_collector_num_in_ports_gen": _ports,
     "gpgpu_operand_collector_num_out_ports_gen": _ports,
     **{name: _a_unit_each(name) for name in (f"gpgpu_num_{unit}_units" for unit in ("sp", "dp", "int", "sfu"))},
@@ -354,10 +379,9 @@ HELPERS = (
     "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache",
 )  # fmt: skip
 FIXED: dict[str, tuple[str, ...]] = {
-    "network_mode": ("2",), "icnt_subnets": ("2",), "gpgpu_dram_scheduler": ("1",),
+    "network_mode": ("2",), "gpgpu_dram_scheduler": ("1",),
     "gpgpu_enable_specialized_operand_collector": ("0",),
-    "gpgpu_shmem_warp_parts": ("1",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
-    "gpgpu_simt_core_sim_order": ("1",),
+    "gpgpu_shmem_warp_parts": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
     "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),

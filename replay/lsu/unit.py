@@ -147,7 +147,7 @@ def check_tag(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int, bank:
     answer = cache.store(l1, port, sm, now, sector, byte_mask, state.operation[here, lsu.LOCAL], tag)
     if answer == cache_state.FAIL:
         return block(state, l1, sm, now, bank)
-    return IS_KEPT if answer == cache_state.HIT and cache.keeps(l1, state.operation[here, lsu.LOCAL]) else IS_OVER
+    return IS_KEPT if cache.keeps(l1, answer, state.operation[here, lsu.LOCAL]) else IS_OVER
 
 
 @inlined

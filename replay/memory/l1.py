@@ -19,7 +19,7 @@ from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
 from rayplay.replay.memory.cache.mshr import stream_of
 from rayplay.replay.memory.hashes import parities, parity_masks
-from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
+from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send, send_write_back
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
 
@@ -54,8 +54,12 @@ class Spec(cache_state.Policy):
         for name in ("banks", "bank_bytes"):
             number = getattr(self, name)
             law(number & (number - 1) == 0, f"{name} must be a power of two, not {number}")
-        law(self.write_policy != "back", "write_policy back is for the L2: what an L1 is told goes to the L2")
-        sends = self.write_allocate in ("none", "naive") or self.write_policy == "through"
+        lazy = self.write_allocate.startswith("lazy")
+        law(
+            self.write_policy != "back" or lazy,
+            f"write_policy back needs a lazy write_allocate, not {self.write_allocate}",
+        )
+        sends = self.write_allocate in ("none", "naive") or self.write_policy in ("through", "back")
         law(
             sends and self.write_allocate != "fetch_on_write",
             f"write_allocate {self.write_allocate} does not send every write on with write_policy {self.write_policy}",
@@ -210,6 +214,9 @@ def send_next(state: L1, port: Port, sm: int, now: int) -> None:
     if queue[row, 0] == cache_state.READ_SECTOR:
         count_for(port, sm, stream_of(state.cache, sm, queue[row, 3]))
         send(port, sm, now, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+    elif queue[row, 0] == cache_state.WRITE_BACK:
+        count_for(port, sm, queue[row, 3])
+        send_write_back(port, sm, now, queue, row)
     else:
         count_for(port, sm, queue[row, 3] >> TAG_BITS)
         send(port, sm, now, queue[row, 1], WRITE, queue[row, 2], queue[row, 3] & ((1 << TAG_BITS) - 1))
@@ -244,7 +251,7 @@ def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> 
 def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, is_local: int, tag: int) -> int:
     """Write bytes of a sector: FAIL (try again), else what the write met. ``tag`` comes back with the acknowledgement.
 
-    Only a hit of a local write under ``evict_global`` stays in the L1 without a request and an acknowledgement.
+    A write that stays in the L1 (``keeps``) has no request and no acknowledgement.
     """
     index = sector >> state.cache.sector_shift
     waiting = queued(state, port, sm, now)
@@ -256,6 +263,7 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
 
 
 @inlined
-def keeps(state: L1, is_local: int) -> bool:
-    """Whether a write that hits stays here: nothing is sent, and nothing acknowledges it."""
-    return state.cache.write_policy == cache_state.EVICT_GLOBAL and is_local == 1
+def keeps(state: L1, answer: int, is_local: int) -> bool:
+    """Whether a write with this answer stays here: nothing is sent, and nothing acknowledges it."""
+    local_hit = answer == cache_state.HIT and state.cache.write_policy == cache_state.EVICT_GLOBAL and is_local == 1
+    return bool(local_hit or (answer != cache_state.FAIL and state.cache.write_policy == cache_state.BACK))

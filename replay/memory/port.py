@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined
 from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows, pitch, rewind, ring_size, wrap
 from rayplay.replay.unit.schema import value
 from rayplay.replay.unit.streams import Shares, make_shares
 
-READ, WRITE, ATOMIC, READ_LINE = range(4)
+READ, WRITE, ATOMIC, LINE = range(4)
 TEXTURE = 1 << 34  # added to the kind of a texture read
 # Columns of ``port``.
 REQUEST_HEAD = 0  # requests transferred
@@ -36,8 +36,11 @@ PORT_COLUMNS = 11
 SM_BITS = 10  # of a packet: the SM it comes from and goes back to, below its tag
 SM_MASK = (1 << SM_BITS) - 1
 SENT = 0  # column of stats
-LINE_SECTORS = 4  # that READ_LINE asks for, from the request's on: one packet, as many responses
+# LINE is a packet for sectors of the line that begins with the request's: in place of bytes it has the mask of sectors
+# that are written back, or 0: all are read, and come back one by one.
+LINE_SECTORS = 4
 LINE_TAGS = 1 << 28  # from this tag on responses are the instruction cache's
+NO_ANSWER = LINE_TAGS - 1  # tag of a write that is not acknowledged
 STREAM_SHIFT = 35  # of a request's stream, above its kind and byte mask
 
 
@@ -65,6 +68,9 @@ class Port(NamedTuple):
 
     port: FixedRows  # int64[sms, PORT_COLUMNS]
     request: FixedRows  # int64[sms * request_ring, 4]
+    back: (
+        FixedRows  # int64[sms * request_ring, 3], in lockstep: of a write-back the sector whose slice it goes to, bytes
+    )
     left: np.ndarray  # int64[sms * request_ring]
     response: FixedRows  # int64[sms * pitch, 2]
     stats: FixedRows  # int64[sms, 1]
@@ -100,6 +106,7 @@ def make_state(
     return Port(
         np.zeros((sms, PORT_COLUMNS), np.int64),
         np.zeros((sms * request_ring, 4), np.int64),
+        np.zeros((sms * request_ring if lockstep else 1, 3), np.int64),
         np.zeros(sms * request_ring, np.int64),
         np.full((sms * apart, 2), FAR),
         stats,
@@ -188,9 +195,24 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
 @compiled
 def send_line(state: Port, sm: int, now: int, sector: int, tag: int) -> None:
     """In lockstep: ask for the sectors of a line in one packet, which counts as that many requests."""
-    send(state, sm, now, sector, READ_LINE, 0, tag)
+    send(state, sm, now, sector, LINE, 0, tag)
     state.port[sm, IN_FLIGHT] += LINE_SECTORS - 1
     state.stats[sm, SENT] += LINE_SECTORS - 1
+
+
+@compiled
+def send_write_back(state: Port, sm: int, now: int, queue: np.ndarray, row: int) -> None:
+    """In lockstep: a line's dirty sectors leave in one packet, which counts as that many requests.
+
+    queue, row  of a cache's miss queue (``cache.tags.push_write_back``).
+    """
+    home, sectors = home_of(state, sm), count_bits(queue[row, 2])
+    at = home * state.request_ring + wrap(state.port[home, REQUEST_TAIL], state.request_ring)
+    for column in range(3):
+        state.back[at, column] = queue[row, 4 + column]
+    send(state, sm, now, queue[row, 1], LINE, queue[row, 2], NO_ANSWER)
+    state.port[sm, IN_FLIGHT] += sectors - 1
+    state.stats[sm, SENT] += sectors - 1
 
 
 @inlined

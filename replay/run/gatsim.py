@@ -13,6 +13,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import GPU_BYTES
 from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.replay.engine.machine import Inputs
 from rayplay.replay.gpu.description import Gpu
@@ -66,9 +67,11 @@ class Machine(Inputs):
     def run_ctas(self, bounds: np.ndarray, warps_per_cta: int, places: int, start: int) -> tuple[int, Counters]:
         """Run CTAs (rows first warp, end) from ``start`` on, ``places`` an SM: last cycle, counters."""
         spec, l1 = self.gpu.sm, self.gpu.l1
-        core = scheduler.make_state(self.gpu.scheduler, spec.count, spec.warps)
         cache = (l1.bytes // (l1.line_bytes * l1.ways), l1.ways, l1.line_bytes)
-        state = units.make_state(self.gpu.gatsim, spec.count, places, warps_per_cta, bounds, cache, self.local, start)
+        with GPU_BYTES.bound(f"GPU {self.gpu.name}: its units"):
+            core = scheduler.make_state(self.gpu.scheduler, spec.count, spec.warps)
+            given = spec.count, places, warps_per_cta, bounds, cache, self.local, start
+            state = units.make_state(self.gpu.gatsim, *given)
         while not self._advance(state, core):
             self._load(state, core)
         return int(state.clock.max()), {"sm": scheduler.stats(core), "l1d": units.stats(state)}

@@ -42,6 +42,7 @@ def law(holds: bool, sentence: str) -> None:
 # unit -> most of it that a description may ask for, far beyond any GPU: more would overflow, or fill the memory
 MOST = {"cycles": 10**6, "ticks": 10**5, "bytes": 1 << 40, "kHz": 10**8, "percent": 100}
 MOST_OF_OTHERS = 1 << 24
+LONGEST_TEXT = 200
 COMMAND_LINE = 0  # in place of a line of the file
 
 
@@ -163,7 +164,7 @@ def build(cls: type, text: Text) -> Any:
 
 
 def check_value(found: Any, place: strict.Place, unit: str, minimum: int | None, choices: tuple[str, ...]) -> None:
-    """``UserError`` for numbers out of their range, and for a word that is no choice."""
+    """``UserError`` for numbers out of their range, a word that is no choice, and a text that no line can show."""
     most, least = MOST.get(unit, MOST_OF_OTHERS), 0 if isinstance(found, tuple) else minimum
     for number in found if isinstance(found, tuple) else (found,):
         if type(number) is int and number > most:
@@ -172,3 +173,5 @@ def check_value(found: Any, place: strict.Place, unit: str, minimum: int | None,
             raise UserError(f"{place} must be at least {least}, not {number}")
     if choices:
         strict.check_choice(found, choices, str(place))
+    elif isinstance(found, str) and not (found.isprintable() and 0 < len(found) <= LONGEST_TEXT):
+        raise UserError(f"{place} must be 1 to {LONGEST_TEXT} printable characters, not {found!r}")

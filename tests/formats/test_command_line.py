@@ -240,8 +240,8 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys, sample: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rayplay.formats.laws.check.validate", interrupted)
-    assert formats(monkeypatch, "check", sample) == 2
-    assert capsys.readouterr().err == "formats: error: interrupted; nothing was written under a final name\n"
+    assert formats(monkeypatch, "check", sample) == 130
+    assert capsys.readouterr().err == "formats: error: interrupted; nothing incomplete stands under a final name\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["show", "--help"], ["check", "--help"], ["convert", "--help"]])

@@ -1,14 +1,17 @@
 """Cases, and the command lines of every verb by kind of input; valid files lie beside the hostile one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FORMATS, REPLAY, ZATEL, RAYPLAY = "rayplay.formats", "rayplay.replay", "rayplay.zatel", "rayplay"
+TRACER, PTX, HYPA = "rayplay.tracer", "rayplay.ptx", "rayplay.hypa"
 FAST = "--gpu mobile --set sm.kernel_launch_cycles=10"
+SMALL = "--size 32x4 --samples 1"
+Verbs = dict[str, tuple[str, str]]
 
 
-def _of_trace(name: str) -> dict[str, tuple[str, str]]:
+def _of_trace(name: str) -> Verbs:
     other = "out.trace.h5" if name.endswith(".trace") else "out.trace"
     return {
         "show": (FORMATS, f"show {name}"),
@@ -32,23 +35,37 @@ def _of_trace(name: str) -> dict[str, tuple[str, str]]:
     }
 
 
-VERBS: dict[str, dict[str, tuple[str, str]]] = {
+def _of_folder(name: str) -> Verbs:
+    return {verb: (FORMATS, f"{verb} {name}") for verb in ("show", "check", "verify")}
+
+
+def _of_gpu(name: str) -> Verbs:
+    return {
+        "explain": (RAYPLAY, f"gpus explain {name}"),
+        "replay": (REPLAY, f"plain.trace --gpu {name} --model pipeline --out out.result"),
+        "predict": (ZATEL, f"predict good.trace --gpu {name} --workers 1 --factor 1 --out out.prediction"),
+        "estimate": (ZATEL, f"estimate good.trace --gpu {name} --fraction 0.8 --out out.json"),
+        "whatif": (ZATEL, f"whatif good.trace --gpu {name} --fraction 0.8 --change rt.warps*2 --out out.json"),
+        "scale": (ZATEL, f"scale good.trace --gpu {name} --factor 1 --out out.json"),
+    }
+
+
+def _of_program(name: str) -> Verbs:
+    return {verb: (PTX, f"{verb} {name}") for verb in ("parse", "print", "cfg", "characterise")}
+
+
+VERBS: dict[str, Verbs] = {
     "trace": _of_trace("a.trace"),
     "hdf5": _of_trace("a.trace.h5"),
     "result": {
-        "show": (FORMATS, "show a.result"),
-        "check": (FORMATS, "check a.result"),
-        "verify": (FORMATS, "verify a.result"),
+        **_of_folder("a.result"),
         "compare": (FORMATS, "compare a.result a.result"),
         "draw": (REPLAY, "a.result --picture out.png"),
         "heat": (RAYPLAY, "heat a.result --cost cycles --out out.png"),
     },
-    "prediction": {
-        "show": (FORMATS, "show a.prediction"),
-        "check": (FORMATS, "check a.prediction"),
-        "verify": (FORMATS, "verify a.prediction"),
-        "report": (ZATEL, "report a.prediction --out out.png"),
-    },
+    "prediction": {**_of_folder("a.prediction"), "report": (ZATEL, "report a.prediction --out out.png")},
+    "study": {**_of_folder("study"), "join": (ZATEL, "join study --out out")},
+    "heatmap": {"predict": (ZATEL, "predict good.trace --gpu mobile --workers 1 --heatmap a.png --out out.prediction")},
     "tables": {"import": (FORMATS, "import tables --out out.trace")},
     "nsight": {"import": (FORMATS, "import a.csv --out out.result")},
     "listing": {"import": (FORMATS, "import kernelslist.g --out out.trace")},
@@ -56,7 +73,36 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "pixels": {
         "filter": (ZATEL, "filter good.trace --pixels a.pixels --out out.trace"),
         "select": (FORMATS, "select good.trace --pixels a.pixels --out out.trace"),
+        "render": (TRACER, "render cornell --size 40x6 --samples 1 --pixels a.pixels --out out.trace"),
     },
+    **{
+        kind: {
+            "render": (TRACER, f"render a.{kind} {SMALL} --out out.trace"),
+            "trace": (RAYPLAY, f"trace a.{kind} {SMALL} --out out.trace"),
+        }
+        for kind in ("json", "glb", "gltf", "obj", "ply", "stl")
+    },
+    "data": {
+        "scenes": (RAYPLAY, "scenes"),
+        "trace": (RAYPLAY, f"trace a {SMALL} --out out.trace"),
+        "render": (TRACER, f"render a {SMALL} --out out.trace"),
+        "doctor": (RAYPLAY, "doctor"),
+    },
+    "shader": {
+        "render": (TRACER, f"render cornell {SMALL} --program a.ptx --out out.trace"),
+        "inject": (PTX, "inject a.ptx --out out.ptx"),
+    },
+    "launch": {
+        "launch": (TRACER, "launch a.toml --out out.trace"),
+        "trace": (RAYPLAY, "trace a.toml --out out.trace"),
+        "static": (PTX, "analyse a.ptx --launch a.toml --static --out out.profile"),
+        "analyse": (HYPA, "analyse a.ptx --launch a.toml --out out.profile"),
+    },
+    "ptx": {**_of_program("a.ptx"), "launch": (TRACER, "launch a.toml --out out.trace")},
+    "sass": _of_program("a.sass"),
+    "network": {"network": (HYPA, "network a.toml --out out"), "trace": (RAYPLAY, "trace a.toml --out out")},
+    "gpu": {**_of_gpu("a.toml"), "new": (RAYPLAY, "gpus new out.toml --base a.toml")},
+    "config": _of_gpu("gpgpusim.config"),
 }
 """Kind of input -> name of a verb -> module and arguments."""
 
@@ -70,6 +116,7 @@ class Case:
     says    regular expression found in what every verb that refuses it says.
     served  verbs that may also serve it, because they do not read the hostile part; all others must refuse it.
     verbs   the verbs to run; empty: all of its kind.
+    given   environment variables.
     """
 
     name: str
@@ -78,3 +125,4 @@ class Case:
     says: str
     served: frozenset[str] = frozenset()
     verbs: frozenset[str] = frozenset()
+    given: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """A warm interpreter: it has loaded the packages, runs none of their code, and forks for each command line.
 
-``python -m tests.hostile.warm`` reads a JSON object a line (``folder``, ``module``, ``arguments``) and answers each
-with one (``code``, ``cpu_seconds``, ``peak_bytes``, ``out``, ``err``). A fork is
+``python -m tests.hostile.warm`` reads a JSON object a line (``folder``, ``module``, ``arguments``, ``given``: variables
+of the environment) and answers each with one (``code``, ``cpu_seconds``, ``peak_bytes``, ``out``, ``err``). A fork is
 ended when it has more than ``MOST_BYTES`` resident, and cannot map more than ``MAPPED_BYTES``.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 MOST_BYTES, CPU_SECONDS, WALL_SECONDS = 1_500_000_000, 30, 180
-MAPPED_BYTES = 16_000_000_000  # compiling maps much that it never touches
+MAPPED_BYTES = 64_000_000_000  # compiling and device memory map much that they never touch
 ROOT = Path(__file__).resolve().parents[2]
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SHOWN_BYTES = 20_000
@@ -35,11 +35,12 @@ class Warm:
             env=os.environ | quiet, cwd=ROOT,
         )  # fmt: skip
 
-    def run(self, folder: Path, module: str, arguments: list[str]) -> dict[str, Any]:
-        """Run the command line of a module in ``folder``."""
+    def run(self, folder: Path, module: str, arguments: list[str], given: dict[str, str]) -> dict[str, Any]:
+        """Run the command line of a module in ``folder``, with these variables of the environment."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"folder": str(folder), "module": module, "arguments": arguments}) + "\n")
+        request = {"folder": str(folder), "module": module, "arguments": arguments, "given": given}
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -96,6 +97,7 @@ def _work(request: dict[str, Any], out: int, err: int) -> NoReturn:
         os.dup2(err, 2)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(request["folder"])
+        os.environ |= request["given"]
         resource.setrlimit(resource.RLIMIT_AS, (MAPPED_BYTES, MAPPED_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
         sys.argv = [request["module"], *request["arguments"]]

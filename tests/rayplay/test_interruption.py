@@ -69,4 +69,4 @@ def test_what_cannot_go_on_says_so(call: Call, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("rayplay.formats.look.statistics.measure", stop)
     code, _, error = call("data", "stats", "sample", "--json")
-    assert (code, error) == (130, "rayplay: interrupted; nothing was written under a final name\n")
+    assert (code, error) == (130, "rayplay: interrupted; nothing incomplete stands under a final name\n")

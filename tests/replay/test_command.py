@@ -78,10 +78,8 @@ def test_kernels_may_be_named_one_by_one(
 def test_units_that_do_not_fit_are_one_clear_line(
     tmp_path: Path, run_replay: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(*arguments: object) -> None:
-        raise MemoryError("Unable to allocate 512. GiB")
-
-    monkeypatch.setattr("rayplay.replay.engine.machine.l2_state.make_state", full)
-    assert run_replay(write_kernels(tmp_path / "x.trace", [Kernel((1,))]), "--gpu", "mobile") == 2
-    message = "GPU mobile: its units do not fit into this machine's memory: Unable to allocate 512. GiB"
+    trace = write_kernels(tmp_path / "x.trace", [Kernel((1,))])
+    monkeypatch.setenv("RAYPLAY_MAX_GPU_BYTES", "1000000")
+    assert run_replay(trace, "--gpu", "mobile") == 2
+    message = "GPU mobile: its units must fit 1000000 bytes; --limit gpu-bytes=N or RAYPLAY_MAX_GPU_BYTES raises"
     assert message in capsys.readouterr().err

@@ -125,7 +125,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path
     _, errors = running.communicate(timeout=120)
     assert (running.returncode, errors.splitlines()[-1]) == (
         2,
-        "zatel: error: interrupted; nothing was written under a final name",
+        "zatel: error: interrupted; nothing incomplete stands under a final name",
     )
     assert "Traceback" not in errors
     assert not list(tmp_path.iterdir())

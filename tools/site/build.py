@@ -23,6 +23,7 @@ PACKAGES = {
     "rayplay.formats": "Files: traces, results, profiles",
     "rayplay.ptx": "PTX and SASS",
     "rayplay.tracer.api": "Tracer: launches of programs",
+    "rayplay.tracer.raster": "Tracer: rasterisation",
 }
 STYLE = ".doc-contents p { white-space: pre-line }"  # docstrings list arguments in lines
 NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -37,7 +38,17 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "examples/cnn/README.md",
         ),
     ),
-    ("Use", ("docs/programs.md", "docs/kernels.md", "docs/analysis.md", "docs/zatel.md", "docs/estimate.md")),
+    (
+        "Use",
+        (
+            "docs/programs.md",
+            "docs/kernels.md",
+            "docs/raster.md",
+            "docs/analysis.md",
+            "docs/zatel.md",
+            "docs/estimate.md",
+        ),
+    ),
     (
         "Trust",
         ("docs/accuracy.md", "docs/performance.md", "docs/reliability.md", "DEVIATIONS.md", "docs/paper/README.md"),

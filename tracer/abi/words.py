@@ -39,6 +39,9 @@ MACHINE = Words("MACHINE", "int64", """
     first_thread            number of its first thread in the launch
     warp_in_cta
     warps_per_cta
+    cta_slot                the running CTA among those that run in turns
+    workspace_low           address of the words of a cooperative launch's grid barrier, 0 for others
+    workspace_high
     visit_next              record buffers: pointer to the next free row, and to the last one before the buffer is full
     visit_limit
     visit_origin            where the warp's visit 0 would lie
@@ -155,6 +158,8 @@ PROGRESS = Words("PROGRESS", "int64", """
     entry                   number of the function that warps start with
     sbt_data                pointer to the data of ray generation's record
     threads                 of a CTA
+    warps                   of a CTA; a cooperative launch runs those of all its CTAs in turns
+    shared_first            device address of the first CTA's shared memory
     first_warp              id of the launch's first warp in the trace
     is_image
     width                   pixels of a row

@@ -53,7 +53,7 @@ class Interpreter:
                     continue
                 code = begin_run(w, progress, warps, tids)
                 if code == STOP.none:
-                    self.machinery.lanes.tids = tids[warp]
+                    self.machinery.lanes.tids = tids[warp % len(tids)]
                     code = self._run_warp(warp)
                     end_run(w, progress, warps, self.starts)
                     code = note_stop(w, progress, warps, code)

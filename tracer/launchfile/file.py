@@ -191,6 +191,7 @@ class Parameter:
 class Launch:
     """One launch of the kernel ``entry``. Missing lengths of ``grid`` (CTAs) and ``block`` (threads) are 1.
 
+    ``cooperative``: all CTAs make progress together, so that they can wait for each other.
     ``repeat`` names the repeat it belongs to; launches that follow each other in one are repeated together.
     """
 
@@ -200,6 +201,7 @@ class Launch:
     parameters: tuple[Parameter, ...] = ()
     dynamic_shared_bytes: int = 0
     stream: int = 0
+    cooperative: bool = False
     repeat: str | None = None
 
     def __post_init__(self) -> None:

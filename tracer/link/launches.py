@@ -70,6 +70,7 @@ class ComputeLaunch:
     """One launch of a compute kernel.
 
     params    bytes of the parameters in order, each as wide as its ``.param`` says.
+    cooperative   whether all CTAs make progress together, and a barrier of the grid works.
     grid, block   CTAs and threads of a CTA along x, y, z.
     """
 
@@ -81,6 +82,7 @@ class ComputeLaunch:
     memory: DeviceMemory
     dynamic_shared_bytes: int = 0
     stream: int = 0
+    cooperative: bool = False
     constants: dict[str, bytes] = field(default_factory=dict)
 
 

@@ -163,6 +163,7 @@ class _PartLowering:
             e.spill(live)
             control.leave_lanes(after, ends_thread=i.opcode == "exit" and not self.linked.function.is_entry)
         elif i.opcode == "trap":
+            e.spill(live)  # other lanes go on where it has a guard
             control.trap(after)
         elif i.call is not None and i.callee not in GETTERS:
             e.spill(live)

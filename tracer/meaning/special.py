@@ -9,12 +9,12 @@ VECTORS = {"%ntid": "ntid", "%nctaid": "nctaid", "%ctaid": "ctaid", "%clusterid"
 UNIFORM = {(name, axis): f"{word}_{axis}" for name, word in VECTORS.items() for axis in "xyz"} | {
     ("%warpid", ""): "warp_in_cta", ("%nwarpid", ""): "warps_per_cta",
     ("%dynamic_smem_size", ""): "dynamic_shared_bytes", ("%total_smem_size", ""): "shared_bytes",
-    ("%aggr_smem_size", ""): "shared_bytes",
+    ("%aggr_smem_size", ""): "shared_bytes", ("%envreg1", ""): "workspace_low", ("%envreg2", ""): "workspace_high",
 }  # fmt: skip
 """Names and components that are words of the machine."""
 CONSTANTS = {
     "%smid": 0, "%nsmid": 1, "%gridid": 0, "%is_explicit_cluster": 0, "%cluster_ctarank": 0, "%cluster_nctarank": 1,
-    "%current_graph_exec": 0, **{f"%envreg{number}": 0 for number in range(32)},
+    "%current_graph_exec": 0, **{f"%envreg{number}": 0 for number in range(32) if number not in (1, 2)},
     **{f"%pm{number}": 0 for number in range(8)}, **{f"%pm{number}_64": 0 for number in range(8)},
     **{f"%reserved_smem_offset_{word}": 0 for word in ("begin", "end", "cap", 0, 1)},
 }  # fmt: skip

@@ -248,4 +248,4 @@ def _reserve() -> mmap.mmap:
         except OSError:
             size //= 2
             if size < SMALLEST_RESERVATION_BYTES:
-                raise
+                raise MemoryError(f"device memory takes {SMALLEST_RESERVATION_BYTES} bytes of addresses") from None

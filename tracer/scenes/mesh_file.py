@@ -48,7 +48,7 @@ def read_mesh_file(path: Path) -> Scene:
     validate(scene, str(path))
     placed = sum(len(meshes[instance.mesh].vertices) for instance in instances)
     MESH_ELEMENTS.check(placed, "vertices that its instances place", file=path)
-    return replace(scene, camera=fit_camera(scene))
+    return replace(scene, camera=fit_camera(*scene.bounds()))
 
 
 def _by_trimesh(path: Path) -> tuple[list[Mesh], list[Instance]]:

@@ -1,13 +1,11 @@
 """Picture files: PNG, JPEG, TGA and BMP as texels."""
 
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.limits import TEXTURE_PIXELS
+from rayplay.formats.guard.pictures import open_picture
 
 FORMATS = ("PNG", "JPEG", "TGA", "BMP")
 
@@ -20,11 +18,5 @@ def read_texels(source: Path | bytes, place: str) -> NDArray[np.uint8]:
 
     Raises ``UserError`` for a file of another format, a damaged one, or one with more pixels than the limit.
     """
-    from PIL import Image, UnidentifiedImageError  # only scenes with pictures pay for this import
-
-    try:
-        with Image.open(BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS) as image:
-            TEXTURE_PIXELS.check(image.width * image.height, "its pixels", file=place)
-            return np.ascontiguousarray(np.asarray(image.convert("RGBA")))
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{place}: texture cannot be read: {error}") from error
+    with open_picture(source, place, FORMATS) as image:
+        return np.ascontiguousarray(np.asarray(image.convert("RGBA")))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import hint
+from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first
 from rayplay.tracer.scenes.forest import forest
@@ -92,3 +93,16 @@ def _read(path: Path) -> Scene:
     if suffix in SUFFIXES:
         return read_mesh_file(path)
     raise UserError(f"{path}: a scene file ends in .json, {', '.join(SUFFIXES)}; found {suffix or 'no suffix'}")
+
+
+def scene_files(scene: str) -> list[Path]:
+    """The files a scene is read from: none for a procedural one; a pack brings its mesh and its alpha textures."""
+    pack = data_folder() / "scenes" / f"{scene}.json"
+    if scene.partition(":")[0] in PROCEDURAL or not (Path(scene).is_file() or pack.is_file()):
+        return []
+    path = Path(scene) if Path(scene).is_file() else pack
+    if path.suffix != ".json":
+        return [path]
+    raw = parse_json(read_text(path), path)
+    textures = {material.get("alpha_texture") for material in raw.get("materials", {}).values()}
+    return [path, *(path.parent / name for name in (raw.get("mesh"), *sorted(textures - {None})) if name)]

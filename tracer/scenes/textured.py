@@ -83,6 +83,15 @@ class TexturedScene:
     surfaces: list[Surface]
     pictures: list[Picture]
 
+    def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Lowest and highest corner in world space, float32[3] each, from the vertices themselves."""
+        low, high = np.full(3, np.inf, np.float32), np.full(3, -np.inf, np.float32)
+        for draw in self.draws:
+            for place in draw.places:
+                corners = draw.positions @ place[:, :3].T + place[:, 3]
+                low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+        return low, high
+
 
 def read_textured(path: Path) -> TexturedScene:
     """Draws of a .glb or .gltf file: one for each primitive of each mesh that a node places.

@@ -7,6 +7,8 @@ record); it gets its offset by C's rules and its value from a named source or fr
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice, one_of, read
 
@@ -220,6 +222,10 @@ def _constant(given: float | tuple[float, ...], kind: str, place: str) -> tuple[
     if len(values) != count or not (kind[0] == "f" or all(isinstance(value, int) for value in values)):
         found = list(given) if isinstance(given, tuple) else given
         raise UserError(f"{place}.value: must be {count} number{'s' * (count > 1)} of type {kind}, found {found!r}")
+    dtype = np.dtype(_BASES[kind.partition("x")[0]][0])
+    most = np.finfo(dtype) if kind[0] == "f" else np.iinfo(dtype)
+    if not all(most.min <= value <= most.max for value in values):
+        raise UserError(f"{place}.value: must be from {most.min} to {most.max} as {kind}, found {given!r}")
     return values
 
 

@@ -20,6 +20,7 @@ from rayplay.tracer.units.plans import unit_addresses
 from rayplay.tracer.warp.shape import Shape
 from rayplay.tracer.warp.stack import Warps
 
+WORKSPACE_BYTES = 64  # of a cooperative launch: size and arrivals of the barrier of its grid
 FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
 
 
@@ -87,6 +88,7 @@ def make_state(
     items = FEWEST_ITEMS + RECURSION_DEPTH * linked.is_recursive(shape.entry)
     depth = image.trace_depth + 1 if image else 1
     longest = max(layout.bytes for layout in layouts)
+    rows = shape.warps * shape.slots
     stack_words = align_up(shape.stack_bytes + 2 * longest, 64) // 8
     scene, state_words, opaque, first_geometry = _scene(image)
     warps = Warps(
@@ -97,11 +99,11 @@ def make_state(
         local_bytes=np.array([layout.local_bytes for layout in layouts], np.int64),
         turns=np.array([(layout.stack_offset, layout.parted) for layout in layouts], np.int64),
         signatures=np.array([signature_of(function).identity for function in called], np.int64),
-        stacks=_aligned((shape.warps, stack_words), np.int64),
-        items=ITEM.zeros(shape.warps, items),
-        depth=np.zeros(shape.warps, np.int64),
+        stacks=_aligned((rows, stack_words), np.int64),
+        items=ITEM.zeros(rows, items),
+        depth=np.zeros(rows, np.int64),
         views=VIEW.zeros(items),
-        barriers=BARRIER_STATE.zeros(words.BARRIERS),
+        barriers=BARRIER_STATE.zeros(shape.slots, words.BARRIERS),
         frames=_aligned((depth, len(FRAME), LANES), np.uint32),
         report=_aligned((len(REPORT), LANES), np.uint32),
         states=np.zeros((depth, LANES, state_words), np.uint32),
@@ -125,14 +127,15 @@ def make_state(
     machine[MACHINE.units], machine[MACHINE.unit_rows] = units.ctypes.data, unit_rows.ctypes.data
     selected = arrays.get("selected", np.zeros(0, np.uint8))
     return LaunchState(
-        linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp), WARP.zeros(shape.warps),
+        linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp, machine), WARP.zeros(rows),
         _thread_indices(shape), outside, (arrays, vertices, units, unit_rows, bounds),
     )  # fmt: skip
 
 
-def _progress(shape: Shape, image: ImageLaunch | None, first_warp: int) -> np.ndarray:
+def _progress(shape: Shape, image: ImageLaunch | None, first_warp: int, machine: np.ndarray) -> np.ndarray:
     progress = PROGRESS.zeros()
     progress[PROGRESS.entry], progress[PROGRESS.first_warp] = shape.entry, first_warp
+    progress[PROGRESS.warps], progress[PROGRESS.shared_first] = shape.warps, machine[MACHINE.shared_base]
     progress[PROGRESS.threads], progress[PROGRESS.most_visits] = shape.threads, INSTRUCTIONS.value()
     if image is not None:
         progress[PROGRESS.is_image], progress[PROGRESS.width] = 1, image.width
@@ -186,7 +189,8 @@ def _fill_machine(
     shared_bytes = linked.shared_bytes + shape.dynamic_shared_bytes
     local_bytes = align_up(shape.local_bytes, 16)
     threads = shape.ctas * (shape.warps * LANES if isinstance(launch, ImageLaunch) else shape.threads)
-    shared_base = memory.allocate(shared_bytes, name="shared memory of the CTA", gap=0)
+    shared_base = memory.allocate(shared_bytes * shape.slots, name="shared memory of the CTA", gap=0)
+    workspace = memory.allocate(WORKSPACE_BYTES, name="the grid's barrier", gap=0) if shape.cooperative else 0
     values = {
         "param_base": memory.allocate(shape.parameters, name="the parameters", gap=0),
         "param_bytes": len(shape.parameters),
@@ -195,6 +199,8 @@ def _fill_machine(
         "dynamic_shared_bytes": shape.dynamic_shared_bytes,
         "local_base": memory.lend((threads + LANES) * local_bytes, "local memory of the threads"),
         "local_bytes": local_bytes,
+        "workspace_low": workspace & 0xFFFFFFFF,
+        "workspace_high": workspace >> 32,
         "local_total_bytes": threads * local_bytes,
         "warps_per_cta": shape.warps,
         "symbols": linked.addresses.ctypes.data,
@@ -213,7 +219,7 @@ def _fill_machine(
     values.update(memory.machine_words(), memcheck=memory.memcheck)
     for name, value in values.items():
         machine[MACHINE[name]] = value
-    return memory.view(shared_base, np.uint8, shared_bytes), arrays, vertices
+    return memory.view(shared_base, np.uint8, shared_bytes * shape.slots), arrays, vertices
 
 
 def _image_arrays(launch: ImageLaunch) -> tuple[dict[str, np.ndarray], tuple[np.ndarray, ...]]:

@@ -1,4 +1,7 @@
-"""CTAs one after another, the warps of a CTA in turn from barrier to barrier, until the record buffers are full."""
+"""CTAs one after another, the warps of a CTA in turn from barrier to barrier, until the record buffers are full.
+
+The warps of all CTAs of a cooperative launch take turns: row ``warp`` of the arrays is a warp of CTA ``warp // WARPS``.
+"""
 
 import numpy as np
 
@@ -17,21 +20,29 @@ MOST_IDLE_ROUNDS = 1 << 14  # in which no warp ended or came to a barrier, only 
 
 @inlined_entry_point
 def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndarray) -> None:
-    """Set up the next CTA: its index, empty shared memory, every warp at the entry."""
-    cta = progress[PROGRESS.next_cta]
-    w.machine[MACHINE.ctaid_x] = cta % w.machine[MACHINE.nctaid_x]
-    w.machine[MACHINE.ctaid_y] = cta // w.machine[MACHINE.nctaid_x] % w.machine[MACHINE.nctaid_y]
-    w.machine[MACHINE.ctaid_z] = cta // (w.machine[MACHINE.nctaid_x] * w.machine[MACHINE.nctaid_y])
+    """Set up the next CTA, or all of a cooperative launch: its index, empty shared memory, every warp at the entry."""
+    _place(w, progress, 0)
     shared[:] = 0
     w.barriers[:] = 0
     for warp in range(warps.shape[0]):
-        left = progress[PROGRESS.threads] - 32 * warp
+        left = progress[PROGRESS.threads] - 32 * (warp % progress[PROGRESS.warps])
         if progress[PROGRESS.is_image]:
             left = progress[PROGRESS.width] - 32 * w.machine[MACHINE.ctaid_x]
         mask = (1 << min(left, 32)) - 1
         warps[warp, WARP.visits], warps[warp, WARP.state], warps[warp, WARP.last_stop] = 0, words.WARP_READY, 0
         start_warp(w, warp, progress[PROGRESS.entry], mask, progress[PROGRESS.sbt_data])
     progress[PROGRESS.in_cta], progress[PROGRESS.next_warp] = 1, 0
+
+
+@compiled
+def _place(w: Warps, progress: np.ndarray, slot: int) -> None:
+    """Set the machine's words for one of the CTAs that run in turns."""
+    cta, m = progress[PROGRESS.next_cta] + slot, w.machine
+    m[MACHINE.ctaid_x] = cta % m[MACHINE.nctaid_x]
+    m[MACHINE.ctaid_y] = cta // m[MACHINE.nctaid_x] % m[MACHINE.nctaid_y]
+    m[MACHINE.ctaid_z] = cta // (m[MACHINE.nctaid_x] * m[MACHINE.nctaid_y])
+    m[MACHINE.cta_slot] = slot
+    m[MACHINE.shared_base] = progress[PROGRESS.shared_first] + slot * m[MACHINE.shared_bytes]
 
 
 @inlined_entry_point
@@ -43,10 +54,14 @@ def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarra
         return STOP.full
     if m[MACHINE.access_next] > m[MACHINE.access_limit] or m[MACHINE.address_next] > m[MACHINE.address_limit]:
         return STOP.full
-    m[MACHINE.tid] = tids[warp].ctypes.data
-    m[MACHINE.warp_in_cta] = warp
+    in_cta = warp % progress[PROGRESS.warps]
+    slot = warp // progress[PROGRESS.warps]
+    if slot != m[MACHINE.cta_slot]:
+        _place(w, progress, slot)
+    m[MACHINE.tid] = tids[in_cta].ctypes.data
+    m[MACHINE.warp_in_cta] = in_cta
     m[MACHINE.barrier_true], m[MACHINE.barrier_lanes] = warps[warp, WARP.true], warps[warp, WARP.lanes]
-    m[MACHINE.first_thread] = progress[PROGRESS.next_cta] * progress[PROGRESS.threads] + 32 * warp
+    m[MACHINE.first_thread] = (progress[PROGRESS.next_cta] + slot) * progress[PROGRESS.threads] + 32 * in_cta
     m[MACHINE.visit_origin] = m[MACHINE.visit_next] - words.VISIT_BYTES * warps[warp, WARP.visits]
     return STOP.none
 
@@ -58,7 +73,7 @@ def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarra
     m = w.machine
     warps[warp, WARP.visits] = (m[MACHINE.visit_next] - m[MACHINE.visit_origin]) // words.VISIT_BYTES
     run = w.runs[w.counts[USED.runs]]
-    run[RUN.warp] = progress[PROGRESS.first_warp] + progress[PROGRESS.next_cta] * warps.shape[0] + warp
+    run[RUN.warp] = progress[PROGRESS.first_warp] + progress[PROGRESS.next_cta] * progress[PROGRESS.warps] + warp
     run[RUN.visits] = (m[MACHINE.visit_next] - starts[0]) // words.VISIT_BYTES
     run[RUN.accesses] = (m[MACHINE.access_next] - starts[1]) // words.ACCESS_BYTES
     run[RUN.addresses] = (m[MACHINE.address_next] - starts[2]) // words.ADDRESS_BYTES
@@ -112,35 +127,46 @@ def end_round(w: Warps, progress: np.ndarray, warps: np.ndarray) -> int:
     when warps have only waited for each other for many rounds.
     """
     progress[PROGRESS.next_warp] = 0
-    left, ready = 0, 0
+    left, ready, per = 0, 0, progress[PROGRESS.warps]
     for warp in range(warps.shape[0]):
         left += warps[warp, WARP.state] != words.WARP_ENDED
         ready += warps[warp, WARP.state] == words.WARP_READY
     if left == 0:
         progress[PROGRESS.in_cta] = 0
-        progress[PROGRESS.next_cta] += 1
+        progress[PROGRESS.next_cta] += warps.shape[0] // per
         return STOP.none
     opened = False
-    for warp in range(warps.shape[0]):
-        if warps[warp, WARP.state] == words.WARP_WAITING and _is_complete(w, warps[warp], left):
-            _open(w, warps, warps[warp, WARP.barrier])
-            opened = True
+    for slot in range(warps.shape[0] // per):
+        opened |= _open_complete(w.barriers[slot], warps[slot * per : (slot + 1) * per])
     progress[PROGRESS.idle_rounds] = 0 if opened else progress[PROGRESS.idle_rounds] + 1
     return STOP.none if opened or (ready and progress[PROGRESS.idle_rounds] < MOST_IDLE_ROUNDS) else STOP.deadlock
 
 
 @compiled
-def _is_complete(w: Warps, warp: np.ndarray, left: int) -> bool:
-    """Whether enough threads have arrived where a warp waits; counts are rounded up to whole warps."""
-    count = warp[WARP.count]
-    wanted = left if count == 0 else (count + 31) // 32
-    return w.barriers[warp[WARP.barrier], BARRIER_STATE.arrived] >= 32 * wanted
+def _open_complete(barriers: np.ndarray, warps: np.ndarray) -> bool:
+    """Open the complete barriers of a CTA; whether there were any."""
+    left, opened = 0, False
+    for warp in range(warps.shape[0]):
+        left += warps[warp, WARP.state] != words.WARP_ENDED
+    for warp in range(warps.shape[0]):
+        if warps[warp, WARP.state] == words.WARP_WAITING and _is_complete(barriers, warps[warp], left):
+            _open(barriers, warps, warps[warp, WARP.barrier])
+            opened = True
+    return opened
 
 
 @compiled
-def _open(w: Warps, warps: np.ndarray, number: int) -> None:
+def _is_complete(barriers: np.ndarray, warp: np.ndarray, left: int) -> bool:
+    """Whether enough threads have arrived where a warp waits; counts are rounded up to whole warps."""
+    count = warp[WARP.count]
+    wanted = left if count == 0 else (count + 31) // 32
+    return barriers[warp[WARP.barrier], BARRIER_STATE.arrived] >= 32 * wanted
+
+
+@compiled
+def _open(barriers: np.ndarray, warps: np.ndarray, number: int) -> None:
     """Let the warps that wait at a barrier go on, with what it has found."""
-    barrier = w.barriers[number]
+    barrier = barriers[number]
     for warp in range(warps.shape[0]):
         if warps[warp, WARP.state] == words.WARP_WAITING and warps[warp, WARP.barrier] == number:
             warps[warp, WARP.state] = words.WARP_READY

@@ -37,14 +37,15 @@ def _deadlock(state: LaunchState) -> UserError:
         return UserError(f"{place_of(state)}: every warp of the CTA waits for another one without an end")
     first = warps[waiting[0]]
     machine[MACHINE.suspend_instruction] = first[WARP.instruction]
-    number = int(first[WARP.barrier])
-    arrived = int(state.warps.barriers[number, BARRIER_STATE.arrived])
-    left = int((warps[:, WARP.state] != words.WARP_ENDED).sum())
+    number, slot = int(first[WARP.barrier]), int(waiting[0]) // state.shape.warps
+    arrived = int(state.warps.barriers[slot, number, BARRIER_STATE.arrived])
+    own = warps[slot * state.shape.warps : (slot + 1) * state.shape.warps]
+    left = int((own[:, WARP.state] != words.WARP_ENDED).sum())
     wanted = int(first[WARP.count]) or LANES * left
     name = "the barrier of the cluster" if number == words.CLUSTER_BARRIER else f"barrier {number}"
     return UserError(
-        f"{place_of(state)}: no warp of the CTA can go on: warp {waiting[0]} waits at {name}, where "
-        f"{arrived} of {wanted} threads have arrived"
+        f"{place_of(state)}: no warp of the CTA can go on: warp {waiting[0] % state.shape.warps} waits at {name}, "
+        f"where {arrived} of {wanted} threads have arrived"
     )
 
 
@@ -75,7 +76,8 @@ def failure(state: LaunchState, code: int) -> UserError:
         else f"lane {lane} "
     )
     who = f"lane {lane}: " if code == STOP.long_stretch else who
-    place = f"CTA {int(state.progress[PROGRESS.next_cta])}, warp {int(state.progress[PROGRESS.next_warp])}"
+    slot, warp = divmod(int(state.progress[PROGRESS.next_warp]), state.shape.warps)
+    place = f"CTA {int(state.progress[PROGRESS.next_cta]) + slot}, warp {warp}"
     return UserError(f"{place_of(state)}: {who}{what} ({place})")
 
 

@@ -15,6 +15,7 @@ from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch, image_chain
 
 MOST_RECURSIVE_LOCAL_BYTES = 1 << 34
 LEAST_RECURSION = 32
+MOST_COOPERATIVE_WARPS = 9216  # 144 SMs of 64 warps, as many as the largest GPUs have
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Shape:
     stream: int
     local_bytes: int
     stack_bytes: int
+    cooperative: bool = False
 
     @property
     def ctas(self) -> int:
@@ -45,6 +47,11 @@ class Shape:
     def warps(self) -> int:
         """Warps of a CTA."""
         return -(-self.threads // LANES)
+
+    @property
+    def slots(self) -> int:
+        """CTAs that run in turns."""
+        return self.ctas if self.cooperative else 1
 
     def warp_tables(self, kernel_id: int, first_warp: int, image: ImageLaunch | None) -> dict[str, Any]:
         """Columns of ``warps``, and of ``threads`` for an image."""
@@ -85,12 +92,17 @@ def compute_shape(linked: LinkedLaunch, launch: ComputeLaunch) -> Shape:
     source = launch.module.source_name
     warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
     WARPS.check(warps, f"warps of {launch.entry}", file=source)
+    if launch.cooperative and warps > MOST_COOPERATIVE_WARPS:
+        raise UserError(
+            f"{source}: {launch.entry}: a cooperative launch must fit a GPU as a whole, "
+            f"{MOST_COOPERATIVE_WARPS:,} warps at most, found {warps:,}"
+        )
     shared = linked.shared_bytes + launch.dynamic_shared_bytes
     SHARED_BYTES.check(shared, f"{launch.entry}: shared memory of a CTA", file=source)
     return Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, linked.functions[0].function),
         launch.dynamic_shared_bytes, launch.stream, _local_bytes(linked, launch),
-        linked.chain(lambda f: f.layout.bytes, 0),
+        linked.chain(lambda f: f.layout.bytes, 0), launch.cooperative,
     )  # fmt: skip
 
 

@@ -28,12 +28,12 @@ class Warps(NamedTuple):
     local_bytes: np.ndarray  # int64[functions]
     turns: np.ndarray  # int64[functions, 2], first byte of the reconvergence stack and its ``parted`` entries
     signatures: np.ndarray  # int64[functions and external functions]
-    # per warp of a CTA
+    # per warp of a CTA, or of all CTAs of a cooperative launch
     stacks: np.ndarray  # int64[warps, words], activations; starts at a multiple of 64 bytes
     items: np.ndarray  # int64[warps, items, ITEM_WORDS]
     depth: np.ndarray  # int64[warps], items in use
     views: np.ndarray  # int64[items, V_SBT + 32]
-    barriers: np.ndarray  # int64[BARRIERS, BARRIER_WORDS], of the running CTA
+    barriers: np.ndarray  # int64[CTAs that run in turns, BARRIERS, BARRIER_WORDS]
     # trace calls
     frames: np.ndarray  # uint32[trace depth + 1, len(FRAME), 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
@@ -218,7 +218,7 @@ def _arrive(w: Warps, reason: int) -> int:
     number = w.machine[MACHINE.suspend_barrier]
     if number < words.CLUSTER_BARRIER or number >= words.BARRIERS - 1:
         return STOP.bad_barrier
-    barrier = w.barriers[number]
+    barrier = w.barriers[w.machine[MACHINE.cta_slot], number]
     barrier[BARRIER_STATE.arrived] += LANES
     barrier[BARRIER_STATE.true] += w.machine[MACHINE.suspend_true]
     barrier[BARRIER_STATE.lanes] += w.machine[MACHINE.suspend_lanes]

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.dataset.result import open_result
 from rayplay.formats.edit.pixels import image_size
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.guard.limits import IMAGE_PIXELS
+from rayplay.formats.guard.pictures import open_picture
 from rayplay.formats.laws.expect import expect_valid
 from rayplay.zatel.paper.heatmap import colour_heat, pixel_work
 
@@ -57,15 +58,14 @@ def picture_heat(path: Path) -> np.ndarray:
 
 def _read_picture(path: Path) -> np.ndarray:
     try:
-        with Image.open(path) as image:
+        with open_picture(path, path, limit=IMAGE_PIXELS) as image:
             if image.mode.startswith(("I", "F")):  # 16 bits and more of grey
                 grey = np.asarray(image, np.float64)
                 grey = grey if image.mode == "F" else grey / 65535.0
                 return np.repeat(grey[..., None], 3, axis=2)
             return np.asarray(image.convert("RGB"), np.float64) / 255.0
-    except (OSError, UnidentifiedImageError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a picture"
-        raise UserError(f"--heatmap {path}: must be a picture or a .result: {reason}") from None
+    except FormatError as error:
+        raise UserError(f"--heatmap {path}: must be a picture or a .result: {error.reason}") from None
 
 
 def _read_exr(path: Path) -> np.ndarray:
@@ -75,6 +75,9 @@ def _read_exr(path: Path) -> np.ndarray:
     if not path.is_file():
         raise UserError(f"--heatmap {path}: must be a picture or a .result: No such file or directory")
     try:
+        with OpenEXR.File(str(path), header_only=True) as file:
+            low, high = np.array(file.header()["dataWindow"], np.int64)
+        IMAGE_PIXELS.check(int(np.prod(high - low + 1)), "its pixels", file=path)
         with OpenEXR.File(str(path), separate_channels=True) as file:
             channels = {name: np.asarray(channel.pixels, np.float64) for name, channel in file.channels().items()}
     except RuntimeError:

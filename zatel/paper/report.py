@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
-from rayplay.formats.guard import text as text_file
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import IMAGE_PIXELS
+from rayplay.formats.guard.pictures import open_picture
 from rayplay.formats.place.publish import atomic_file
+from rayplay.zatel.paper.document import read_prediction
 from rayplay.zatel.replays.metrics import RULES, number_text
 
 PANELS = (
@@ -20,17 +20,6 @@ PANELS = (
 )
 PREDICTED_COLOUR = "#2c7fb8"
 FULL_COLOUR = "#f28e2b"
-
-
-def read_prediction(folder: Path) -> dict[str, Any]:
-    """``prediction.json`` of a prediction folder; ``UserError`` when it is missing or not a prediction."""
-    path = folder / "prediction.json"
-    if not path.is_file():
-        raise UserError(f"{path}: no such prediction; make one with python -m zatel predict")
-    prediction = text_file.parse_json(text_file.read_text(path), path)
-    if not isinstance(prediction, dict) or not RULES.keys() <= prediction.get("metrics", {}).keys():
-        raise UserError(f"{path}: must hold the metrics {', '.join(RULES)}")
-    return prediction
 
 
 def table_text(prediction: dict[str, Any]) -> str:
@@ -60,7 +49,8 @@ def write_overview(folder: Path, path: Path) -> None:
     figure = pyplot.figure(figsize=(13, 7.2), layout="constrained")
     upper, lower = np.asarray(figure.subfigures(2, 1))
     for axis, (name, title) in zip(np.atleast_1d(upper.subplots(1, len(panels))), panels, strict=True):
-        axis.imshow(np.asarray(Image.open(folder / name)), interpolation="nearest")
+        with open_picture(folder / name, folder / name, ("PNG",), IMAGE_PIXELS) as image:
+            axis.imshow(np.asarray(image), interpolation="nearest")
         axis.set_title(title, fontsize=10)
         axis.set_axis_off()
     _draw_bars(lower.subplots(1, len(RULES)), prediction["metrics"])

@@ -6,6 +6,7 @@ a replay. Scenes can be studied on different machines and their folders joined.
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Columns, Dataset, open_source
 from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.guard.pictures import open_picture
+from rayplay.formats.guard.strict import build
 from rayplay.formats.place.publish import atomic_file
 from rayplay.formats.schema.study import STUDY
 from rayplay.zatel.paper.options import Options
@@ -21,6 +24,18 @@ from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study.command import SCENES, write_study
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.points import GPUS, SATURATING, STUDIES, Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """How a study was made, as its manifest records it; ``parts``: the commands of the studies that it joins."""
+
+    command: str
+    size: str
+    studies: tuple[str, ...]
+    tuning_seeds: int
+    versions: dict[str, str]
+    parts: tuple[str, ...] = ()
 
 
 def join_verb(arguments: argparse.Namespace) -> int:
@@ -141,21 +156,19 @@ def _check_full(parts: Sequence[tuple[Path, list[Row]]]) -> None:
 def join_requests(studies: Sequence[Dataset], out: Path) -> dict[str, Any]:
     """Join the studies' requests; sizes and versions that differ are listed one after the other.
 
-    Raises ``FormatError`` when a manifest does not record how its study was made.
+    Raises ``UserError`` when a manifest does not record how its study was made.
     """
-    made = [study.manifest.provenance for study in studies]
-    for study, one in zip(studies, made, strict=True):
-        missing = {"command", "size", "studies", "tuning_seeds", "versions"} - one.keys()
-        if missing:
-            raise FormatError(f"{study.path}/manifest.json: provenance must have {', '.join(sorted(missing))}")
-    names = {name for one in made for name in one["studies"]}
-    versions = {name: _all_of(one["versions"].get(name, "unknown") for one in made) for name in made[0]["versions"]}
+    made: list[Request] = [
+        build(Request, study.manifest.provenance, f"{study.path}/manifest.json: provenance") for study in studies
+    ]
+    names = {name for one in made for name in one.studies}
+    versions = {name: _all_of(one.versions.get(name, "unknown") for one in made) for name in made[0].versions}
     return {
         "command": f"python -m zatel join {' '.join(study.path.name for study in studies)} --out {out.name}",
-        "parts": [command for one in made for command in one.get("parts", [one["command"]])],
-        "size": _all_of(one["size"] for one in made),
+        "parts": [command for one in made for command in one.parts or (one.command,)],
+        "size": _all_of(one.size for one in made),
         "studies": [name for name in STUDIES if name in names],
-        "tuning_seeds": max(one["tuning_seeds"] for one in made),
+        "tuning_seeds": max(one.tuning_seeds for one in made),
         "versions": versions,
     }
 
@@ -168,10 +181,12 @@ def stack_pictures(pictures: Sequence[Path], path: Path) -> None:
     """Draw pictures one below the other; ``UserError`` when their widths differ, which ``draw_scenes`` never does."""
     from matplotlib import image
 
-    parts = [np.rint(255 * image.imread(picture)).astype(np.uint8) for picture in pictures]
-    shapes = {part.shape[1:] for part in parts}
-    if len(shapes) > 1:
-        raise UserError(f"{', '.join(map(str, pictures))}: must have one width and number of channels, not {shapes}")
+    parts = []
+    for picture in pictures:
+        with open_picture(picture, picture, ("PNG",)) as opened:
+            parts.append(np.asarray(opened.convert("RGBA")))
+    if len(widths := {part.shape[1] for part in parts}) > 1:
+        raise UserError(f"{', '.join(map(str, pictures))}: must have one width, not {widths}")
     metadata: Any = {"Software": None}  # the same bytes whatever the version of the library
     with atomic_file(path) as partial_path:
         image.imsave(partial_path, np.concatenate(parts), format="png", metadata=metadata)

@@ -139,7 +139,7 @@ class Cache(NamedTuple):
     mshr_free: np.ndarray  # int32[instances, entries]: stack
     waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of waiters behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
-    queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
+    queue: FixedRows  # int64[instances * ring, 8]: kind, sector, mask, payload; of a write-back cause and WRITTEN
     unit: FixedRows  # int64[instances, UNIT_COLUMNS]
     stats: FixedRows  # int64[instances, 14]
     shares: Shares
@@ -190,7 +190,7 @@ def make_state(
         np.tile(np.arange(entries, dtype=np.int32), (instances, 1)),
         sparse_rows(instances * apart, ring_size(policy.mshr_merges)),
         np.zeros((instances, ring_size(entries)), np.int32),
-        np.zeros((instances * ring, 4), np.int64),
+        np.zeros((instances * ring, 8), np.int64),
         np.zeros((instances, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),

@@ -268,14 +268,7 @@ def allocate(state: cache.Cache, at: int, now: int, row: int, line: int, offset:
         if dirty:
             state.unit[at, cache.DIRTY_LINES] -= 1
         if dirty and sends:
-            push(
-                state,
-                at,
-                cache.WRITE_BACK,
-                state.line[row, cache.TAG] << state.sector_shift,
-                dirty,
-                state.shares.stream[at],
-            )
+            push_write_back(state, at, row, dirty, line << state.sector_shift | offset)
             state.stats[at, cache.WRITE_BACKS] += 1
     else:
         word, bit = free_way(state, row)
@@ -291,6 +284,16 @@ def allocate(state: cache.Cache, at: int, now: int, row: int, line: int, offset:
     state.line[row, cache.CHAIN] = state.bucket_head[head]
     state.bucket_head[head] = row
     link(state, row, 2 * group)
+
+
+@inlined
+def push_write_back(state: cache.Cache, at: int, row: int, dirty: int, cause: int) -> None:
+    """Put a line's dirty sectors into the miss queue, with their bytes, and the sector that drives them away."""
+    here = at * state.ring + wrap(state.unit[at, cache.QUEUE_TAIL], state.ring)
+    push(state, at, cache.WRITE_BACK, state.line[row, cache.TAG] << state.sector_shift, dirty, state.shares.stream[at])
+    state.queue[here, 4] = cause
+    for column in range(2):
+        state.queue[here, 5 + column] = state.line[row, cache.WRITTEN + column]
 
 
 @inlined

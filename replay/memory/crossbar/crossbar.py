@@ -112,7 +112,10 @@ def offer_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, sm: int
         known[sm, GRAIN] = sector >> cache.addresses.grain_shift
         known[sm, SLICE] = slice_of(cache.addresses, sector)
         known[sm, HOME] = l2.home_of(cache, sector)
-    known[sm, PART] = l2.goes_to(cache, sector, known[sm, SLICE], port.request[at, 2] >> ports.STREAM_SHIFT)
+    word = port.request[at, 2]
+    if word & 3 == ports.LINE and (word >> 2) & l2_state.SECTORS:  # where the line is that drove it away
+        known[sm, GRAIN], known[sm, SLICE] = -1, slice_of(cache.addresses, port.back[at, 0])
+    known[sm, PART] = l2.goes_to(cache, sector, known[sm, SLICE], word >> ports.STREAM_SHIFT)
     arbiter.compete(state.requests, sm, known[sm, PART])
 
 
@@ -170,6 +173,8 @@ def take_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: i
     cache.input[row, 2] = port.request[at, 2]
     cache.input[row, 3] = port.request[at, 3]
     cache.input[row, 4] = state.known[sm, HOME]
+    if port.request[at, 2] & 3 == ports.LINE:
+        cache.back[row, 0], cache.back[row, 1] = port.back[at, 1], port.back[at, 2]
     ports.leave(port, home, clocks.at_or_after(state.to_core, cycle))
     arbiter.win(state.requests, sm, part)
     offer_request(state, port, cache, sm, cycle)

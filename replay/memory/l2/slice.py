@@ -8,7 +8,7 @@ from the crossbar. Cycles in which nothing can happen are skipped. Source: ``doc
 #memory-latencies``.
 """
 
-from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
+from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy, lowest_bit
 from rayplay.replay.jit.rows import rewind, wrap
 from rayplay.replay.memory import port as ports
 from rayplay.replay.memory.addresses import bank_of, set_key, slice_of, within_channel
@@ -23,7 +23,7 @@ from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.port import ATOMIC, LINE_SECTORS, READ, READ_LINE, STREAM_SHIFT, WRITE
+from rayplay.replay.memory.port import ATOMIC, LINE, READ, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
@@ -55,7 +55,7 @@ def pop_until(state: l2.L2, part: int, until: int) -> None:
             return
         waited = clocks.at_or_after(state.to_core, cycle) + state.latency
         state.input[row, 0] = clocks.after(state.from_core, waited - 1)
-        if state.input[row, 2] & 3 == READ_LINE:
+        if state.input[row, 2] & 3 == LINE:
             split_line(state, part, row)
         own[part, l2.POP_AT] = cycle + 1
         own[part, l2.POPPED] += 1
@@ -63,26 +63,35 @@ def pop_until(state: l2.L2, part: int, until: int) -> None:
 
 @inlined
 def copy_request(state: l2.L2, source: int, target: int) -> None:
-    """Copy a row of ``input``."""
+    """Copy a row of ``input`` and ``back``."""
     for column in range(5):
         state.input[target, column] = state.input[source, column]
+    for column in range(2):
+        state.back[target, column] = state.back[source, column]
 
 
 @compiled
 def split_line(state: l2.L2, part: int, row: int) -> None:
-    """A request for a line, which leaves the crossbar, becomes one for each of its sectors; the last one leaves it."""
+    """A packet for a line, which leaves the crossbar, becomes one request for each sector; the last one leaves it."""
     own, mask = state.slice, state.ring - 1
+    first, word, low, high = state.input[row, 1], state.input[row, 2], state.back[row, 0], state.back[row, 1]
+    written = (word >> 2) & l2.SECTORS
+    sectors = written if written else l2.SECTORS
+    more = count_bits(sectors) - 1
     for place in range(own[part, l2.TAIL] - 1, own[part, l2.POPPED], -1):  # what waits behind it in the crossbar
-        here = part * state.ring + (place & mask)
-        copy_request(state, here, part * state.ring + ((place + LINE_SECTORS - 1) & mask))
-    state.input[row, 2] += READ - READ_LINE
-    for number in range(1, LINE_SECTORS):
-        here = part * state.ring + ((own[part, l2.POPPED] + number) & mask)
+        copy_request(state, part * state.ring + (place & mask), part * state.ring + ((place + more) & mask))
+    own[part, l2.TAIL] += more
+    while sectors:
+        number = lowest_bit(sectors)
+        sectors &= sectors - 1
+        here = part * state.ring + (own[part, l2.POPPED] & mask)
         copy_request(state, row, here)
-        state.input[here, 1] += number
-        state.input[here, 4] = home_of(state, state.input[here, 1])
-    own[part, l2.POPPED] += LINE_SECTORS - 1
-    own[part, l2.TAIL] += LINE_SECTORS - 1
+        bytes_written = ((high if number >> 1 else low) >> 32 * (number & 1)) & cache_state.FULL
+        state.input[here, 1] = first + number
+        state.input[here, 2] = (WRITE + 4 * bytes_written if written else READ) | word >> STREAM_SHIFT << STREAM_SHIFT
+        state.input[here, 4] = home_of(state, first + number)
+        own[part, l2.POPPED] += 1
+    own[part, l2.POPPED] -= 1
 
 
 @compiled
@@ -174,6 +183,8 @@ def rewind_output(state: l2.L2, part: int) -> None:
 def rewind_input(state: l2.L2, part: int) -> None:
     """Compact the pending requests."""
     own = state.slice
+    if state.lockstep:
+        rewind(state.back, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
     gone = rewind(state.input, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
     for column in (l2.HEAD, l2.QUEUED, l2.POPPED, l2.TAIL):
         own[part, column] -= gone
@@ -283,7 +294,9 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == cache_state.HIT
     tags.unit[part, cache_state.DATA_FREE_AT] += lag
-    if answered:
+    if answered and word >> ports.SM_BITS == ports.NO_ANSWER:
+        state.absorbed[word & ports.SM_MASK] += 1
+    elif answered:
         respond(state, part, now, word)
     if answer == cache_state.FAIL:
         return False

@@ -10,6 +10,7 @@ from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, pitch, ring_size, sparse_rows
 from rayplay.replay.memory.addresses import Addresses
 from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.port import SM_MASK
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
 
@@ -33,6 +34,7 @@ OUT_SENT = 15  # in lockstep, responses that entered the crossbar
 SLICE_COLUMNS = 16  # a row is two lines of the host's caches
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
+SECTORS = 15  # mask of a line's
 CHUNK = 4  # places that the slice's queue keeps free for one packet
 
 
@@ -67,6 +69,8 @@ class L2(NamedTuple):
     addresses: Addresses
     slice: FixedRows  # int64[slices, SLICE_COLUMNS]
     input: FixedRows  # int64[slices * ring, 5]
+    back: FixedRows  # int64[slices * ring, 2], in lockstep: bytes of a line that an L1 writes back, two sectors a word
+    absorbed: np.ndarray  # int64[1024]: requests of each SM that are not acknowledged, and done
     stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
     output: FixedRows  # int64[slices * out_pitch, 2]: interconnect cycle, tag and SM
     stats: FixedRows  # int64[slices, 2]
@@ -112,6 +116,8 @@ def make_state(
         addresses,
         np.zeros((slices, SLICE_COLUMNS), np.int64),
         np.zeros((slices * ring, 5), np.int64),
+        np.zeros((slices * ring if lockstep else 1, 2), np.int64),
+        np.zeros(SM_MASK + 1, np.int64),
         np.zeros((slices * ring, 2), np.int64),
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),

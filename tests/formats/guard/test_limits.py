@@ -186,7 +186,13 @@ def test_memory_of_unpacking_is_exact_and_can_be_raised(tmp_path: Path, monkeypa
 
 
 def test_every_limit_is_tried_at_its_edge() -> None:
-    tried = {*CASES, "RAYPLAY_MAX_DICTIONARY_BYTES", *(variable for variable, _, _ in SCENES), *EXECUTED}
+    tried = {
+        *CASES,
+        "RAYPLAY_MAX_DICTIONARY_BYTES",
+        "RAYPLAY_MAX_GPU_BYTES",
+        *(variable for variable, _, _ in SCENES),
+        *EXECUTED,
+    }
     assert tried == {limit.variable for limit in LIMITS}
 
 

@@ -28,13 +28,15 @@ TARGETS = {f"sm_{number}": since for number, since in sorted(SINCE.items()) if n
 ONE_ARCHITECTURE = {"sm_90a": (8, 0), "sm_100a": (8, 6), "sm_120a": (8, 7)}
 TOGETHER = 300  # lines of a file for ptxas
 
+BOTH = ("global", "shared")
+
 Judge = Callable[[str, str, list[str]], list[bool]]
 """Whether each line is taken in a module of a version and a target."""
 
 
 def lines() -> list[str]:
     """Instructions of every pattern of every row."""
-    chance, made = random.Random(3), {}
+    chance, made = random.Random(3), dict.fromkeys(f"atom.{space}.exch.b32 %r1, [%rd1], %r3;" for space in BOTH)
     for key, op in TABLE.items():
         if op.opcode not in LEFT_OUT or op.opcode == "alloca":
             for words in expansions(key, 2, chance):

@@ -12,6 +12,9 @@ HIT, HIT_RESERVED, MISS, SECTOR_MISS, FAIL = "hit", "hit_reserved", "miss", "sec
 SECTOR_BYTES = (1 << 32) - 1
 
 
+Evicted = tuple[int, list[int], int]  # tag, dirty sectors, bytes written
+
+
 class Line:
     """128 B: the state of each sector, and which bytes were written."""
 
@@ -106,7 +109,7 @@ class Tags:
             return HIT
         return SECTOR_MISS
 
-    def access(self, request: Request, now: int) -> tuple[str, int, list[int] | None]:
+    def access(self, request: Request, now: int) -> tuple[str, int, Evicted | None]:
         """Touch or allocate; returns status, line and the dirty sectors of an evicted line with its tag in front."""
         self.was_used = True
         status, index = self.probe(request.address, request.is_write)
@@ -116,7 +119,7 @@ class Tags:
         elif status == MISS:
             line = self.line(index)
             if line.is_modified:
-                evicted = [line.tag, line.status.count(MODIFIED)]
+                evicted = (line.tag, [n for n in range(4) if line.status[n] == MODIFIED], line.dirty_bytes)
                 self.dirty -= 1
             line.allocate(request.address // 128, request.sector, now)
         elif status == SECTOR_MISS:
@@ -183,7 +186,7 @@ class Mshrs:
 
 
 class Cache:
-    """A write-through L1 or a write-back L2, both with lazy fetch on read."""
+    """An L1 or L2 with lazy fetch on read, unless its configuration says otherwise."""
 
     def __init__(self, config: CacheConfig, set_address: Callable[[int], int]) -> None:
         self.config, self.tags, self.mshrs = config, Tags(config, set_address), Mshrs(config)
@@ -287,7 +290,7 @@ class Cache:
         self._update_readable(index, request)
         if evicted is not None and not self.config.write_through:
             self._write_back(evicted, request)
-            self.data_port_busy += evicted[1]
+            self.data_port_busy += len(evicted[1])
         return MISS
 
     def _write_and_fetch(self, request: Request, now: int) -> str:
@@ -314,10 +317,11 @@ class Cache:
             self._write_back(evicted, request)
         return MISS
 
-    def _write_back(self, evicted: list[int], cause: Request) -> None:
+    def _write_back(self, evicted: Evicted, cause: Request) -> None:
         """A dirty line goes to the channel of the request that evicted it."""
-        request = Request(evicted[0] * 128, 0, True, -1, None, cause.place.elsewhere(evicted[0] * 128))
-        request.size = 32 * evicted[1]
+        tag, request_sectors, written = evicted
+        request = Request(tag * 128, written, True, cause.sm, None, cause.place.elsewhere(tag * 128))
+        request.size, request.sectors = 32 * len(request_sectors), request_sectors
         self.miss_queue.append(request)
 
     def waits_for(self, request: Request) -> bool:

@@ -153,6 +153,8 @@ class LdSt:
             outcome = self.l1.access(request, self.sm.gpu.now)
             if outcome != FAIL:
                 queue[0] = None
+            if request.is_write and outcome != FAIL and not self.config.l1.write_through:
+                self.sm.warps[request.op.warp].stores -= 1  # it stays here
             if outcome == HIT and request.op.instruction.is_load:
                 self._hit(request.op)
         for stage in range(len(queue) - 1):

@@ -42,13 +42,15 @@ class Slice:
                 self.rop.append(part)
 
     def _sectors(self, request: Request) -> list[Request]:
-        """The request, or where it is for a line of instructions one for each sector."""
-        if request.missing is None:
-            return [request]
+        """The request, or where it is for a line of instructions, or writes an L1's line back, one for each sector."""
         parts = []
-        for address in range(request.address, request.address + 128, 32):
-            parts.append(Request(address, 0, False, request.sm, None, request.place.elsewhere(address)))
+        for number in range(4) if request.missing is not None else request.sectors:
+            address, place = request.address + 32 * number, request.place.elsewhere(request.address + 32 * number)
+            written = request.byte_mask & ((1 << 32) - 1) << 32 * number
+            parts.append(Request(address, written, request.is_write, request.sm, None, place))
             parts[-1].missing = request.missing
+        if not parts:
+            return [request]
         return parts
 
     def cycle(self, now: int) -> None:
@@ -79,7 +81,7 @@ class Slice:
         self.to_l2.popleft()
         if request.is_write and self.cache.goes_on(outcome):
             return
-        if outcome == HIT or request.is_write:
+        if (outcome == HIT or request.is_write) and not request.is_write_back:
             self.to_crossbar.append(request)
 
     def warm(self, address: int, now: int) -> None:

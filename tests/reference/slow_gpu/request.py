@@ -17,6 +17,7 @@ class Request:
         self.moved = 0  # bytes that have left the DRAM's bus
         self.is_answer = False
         self.ready = 0
+        self.sectors: list[int] = []  # of a line that is written back
         self.line: Line | None = None  # of the texture cache
         self.missing: Missing | None = None  # of the instruction cache
 

@@ -57,6 +57,7 @@ def make(
     drawn = Random(f"options {seed}")
     values |= lockstep(drawn) if in_lockstep else options(drawn) | ticks(Random(f"ticks {seed}"))
     values |= instruction_cache(Random(f"instructions {seed}"), values)
+    values |= write_back(Random(f"write back {seed}"), values)
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
@@ -170,6 +171,14 @@ def instruction_cache(random: Random, others: dict[str, Any]) -> dict[str, Any]:
     return {f"instruction_cache.{name}": value for name, value in values.items()}
 
 
+def write_back(random: Random, others: dict[str, Any]) -> dict[str, Any]:
+    """An L1 that writes back, in a fifth of the cases, before an L2 that does; perfect memory has none."""
+    forwards = others.get("l2.write_policy", "back") != "back" or not others["l2.write_allocate"].startswith("lazy")
+    if forwards or others.get("interconnect.perfect_memory") or random.random() < 0.8:
+        return {}
+    return {"l1.write_policy": "back"}
+
+
 def assignments(values: dict[str, Any]) -> list[str]:
     """For ``replay.gpu.description.load``."""
     slices = values["memory.count"] * values["l2.slices_per_controller"]
@@ -208,7 +217,8 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         fetch_width=pipeline["fetches"], result_buses=pipeline["result_buses"],
         latencies={**latencies, "ONE": (1, 1)},
         l1=CacheConfig(
-            4, *(l1[name] for name in CACHE), write_through=True, ipoly=False, dirty_percent=l1["dirty_percent"],
+            4, *(l1[name] for name in CACHE), write_through=l1.get("write_policy", "through") == "through", ipoly=False,
+            dirty_percent=l1["dirty_percent"],
             fifo=l1.get("replacement") == "fifo", fermi=l1.get("set_hash") == "fermi",
         ),
         bank_bytes=values.get("l1.bank_bytes", 32), skip_l1=values.get("lsu.global_skips_l1", False),

@@ -4,6 +4,7 @@ Source: docs/sources/accel-sim.md#configurations.
 """
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,10 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_gmem_skip_L1D 1", "lsu.global_skips_l1", True),
         ("-gpgpu_local_mem_map 0", "lsu.local_order", "sm"),
         ("-gpgpu_perfect_mem 1", "interconnect.perfect_memory", True),
+        ("-gpgpu_memory_partition_indexing 5", "memory.partition_hash", "consecutive"),
+        ("-gpgpu_simt_core_sim_order 0", "sm.cluster", 1),
+        ("-icnt_subnets 3", "interconnect.perfect_memory", False),
+        ("-gpgpu_mem_address_mask 0", "memory.partition_hash", "consecutive"),
         ("-gpgpu_n_clusters 15\n-gpgpu_n_cores_per_cluster 2", "sm.cluster", 2),
         ("-gpgpu_n_clusters 15\n-gpgpu_n_cores_per_cluster 2", "sm.count", 30),
         ("-icnt_in_buffer_limit 8", "lockstep", True),
@@ -169,6 +174,9 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_pipeline_widths 4,4,2,4,4,4,4,4,4,4,8", "must have one latch of each class for each scheduler"),
         ("-specialized_unit_2 1,2,200,4,4,TEX", "must have one unit and latch for each scheduler"),
         ("-gpgpu_coalesce_arch 20", "must be at least 40"),
+        ("-icnt_subnets 1", "-icnt_subnets must be at least 2"),
+        ("-gpgpu_memory_partition_indexing 4", "must be one of 0, 1, 2, 5, found '4'"),
+        ("-gpgpu_n_cores_per_cluster 2\n-gpgpu_simt_core_sim_order 0", "must be 1 in clusters of several cores"),
         ("-gpgpu_operand_collector_num_in_ports_gen 1", "must be as many as -gpgpu_operand_collector_num_out_ports"),
     ],
 )
@@ -202,4 +210,13 @@ def test_a_file_that_describes_no_gpu_is_refused(folder: Path, text: str) -> Non
     (folder / "gpgpusim.config").write_text(text)
     (folder / "trace.config").unlink()
     with pytest.raises(UserError, match="must have an option that describes a GPU, such as -gpgpu_n_clusters"):
+        load(str(folder / "gpgpusim.config"))
+
+
+def test_an_address_mask_needs_a_map_that_replaces_it(folder: Path) -> None:
+    text = CONFIG + "-gpgpu_mem_address_mask 0\n"
+    (folder / "gpgpusim.config").write_text(text)
+    assert load(str(folder / "gpgpusim.config")).dram.banks == 16
+    (folder / "gpgpusim.config").write_text(re.sub(r"-gpgpu_mem_addr_mapping.*\n", "", text))
+    with pytest.raises(UserError, match="must be 1, or -gpgpu_mem_addr_mapping given, which replaces it, found '0'"):
         load(str(folder / "gpgpusim.config"))

@@ -84,6 +84,49 @@ def test_a_lane_that_waits_for_another_warp_keeps_its_warp_from_the_barrier() ->
     assert np.array_equal(run.buffers[2], np.full(64, 7))
 
 
+ACQUIRE = """
+.func acquire(.reg .b64 at) {
+    .reg .pred %p; .reg .b32 %r;
+SPIN: atom.global.cas.b32 %r, [at], 0, 1; setp.ne.u32 %p, %r, 0; @%p bra SPIN;
+    ret;
+}
+"""
+COUNT = """
+.func count(.reg .b64 at) {
+    .reg .b32 %r<3>;
+    ld.volatile.global.u32 %r1, [at]; add.u32 %r2, %r1, 1; st.volatile.global.u32 [at], %r2;
+    ret;
+}
+"""
+GIVE_BACK = "atom.global.exch.b32 %r5, [%d1], 0; mov.u32 %r3, 0;"
+IN_CALLEE = ACQUIRE.replace("    ret;", "call count, (at); atom.global.exch.b32 %r, [at], 0; ret;").replace(
+    "call count, (at)", "add.u64 at, at, 4; call count, (at); sub.u64 at, at, 4"
+)
+
+
+def test_lanes_that_hold_a_lock_call_functions() -> None:
+    taken = LOCK.split("ld.volatile")[0]
+    run = both(
+        COUNT + HEAD + taken + "call count, (%d2);" + GIVE_BACK + TAIL, [word(), word(), np.zeros(32, np.uint32)]
+    )
+    assert (run.buffers[0][0], run.buffers[1][0]) == (0, 32)
+
+
+def test_a_called_function_takes_and_gives_back_a_lock() -> None:
+    lock = np.zeros(2, np.uint32)
+    text = COUNT + IN_CALLEE + HEAD + "call acquire, (%d1); mov.u32 %r3, 0;" + TAIL
+    assert np.array_equal(both(text, [lock, word(), np.zeros(32, np.uint32)]).buffers[0], [0, 32])
+
+
+@pytest.mark.parametrize("backend", ["machine", "interpreter"])
+def test_a_lock_that_a_called_function_keeps_ends_with_an_error(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lane that has it cannot return before the lanes that spin in the function (T25 of DEVIATIONS)."""
+    monkeypatch.setenv("RAYPLAY_MAX_INSTRUCTIONS", "5000")
+    text = ACQUIRE + HEAD + "call acquire, (%d1);" + GIVE_BACK + TAIL
+    with pytest.raises(UserError, match="call: the warp has visited more than 5,000 blocks and seems to have no end"):
+        execute(text, [word(), word(), np.zeros(32, np.uint32)], backend)
+
+
 def test_a_lock_that_nobody_gives_back_ends_with_an_error() -> None:
     with pytest.raises(UserError, match="waits for another one without an end"):
         execute(HEAD + LOCK + TAIL, [np.ones(1, np.uint32), word(), np.zeros(32, np.uint32)])

@@ -41,6 +41,7 @@ def execute(
     grid: tuple[int, int, int] = (1, 1, 1),
     block: tuple[int, int, int] = (32, 1, 1),
     shared: int = 0,
+    cooperative: bool = False,
 ) -> Outcome:
     """Run the first entry of ``text``; arrays become buffers, numbers 32-bit parameters, handles 64-bit ones."""
     module = ptx.parse(HEADER + text, "test.ptx")
@@ -57,7 +58,7 @@ def execute(
             params += [] if handle is None else [struct.pack("<Q", handle)]
         else:
             params.append(struct.pack("<I", argument))
-    launch = ComputeLaunch(module, entry.name, grid, block, tuple(params), memory, shared)
+    launch = ComputeLaunch(module, entry.name, grid, block, tuple(params), memory, shared, cooperative=cooperative)
     sink = MemorySink()
     counts = run_compute_launch(launch, sink, backend, progress=False)
     return Outcome([memory.view(a, like.dtype, like.shape).copy() for a, like in places], sink, counts)

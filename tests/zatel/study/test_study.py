@@ -254,5 +254,5 @@ def test_a_study_whose_rows_are_not_whole_is_refused(study: Path) -> None:
             join.read_rows(damaged)
         table[column][7] = kept
     damaged.manifest.provenance.pop("versions")
-    with pytest.raises(FormatError, match=r"manifest.json: provenance must have versions"):
+    with pytest.raises(UserError, match=r"manifest.json: provenance: needs the key 'versions'"):
         join.join_requests([damaged], Path("out"))

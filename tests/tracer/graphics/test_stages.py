@@ -1,0 +1,142 @@
+"""Draws: colours of surfaces that face the camera, cut-outs, blending, overdraw, and the trace of the stages."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.laws.check import validate
+from rayplay.tracer.graphics.frame import AMBIENT, LIGHT, SUN
+from rayplay.tracer.graphics.stages import BACKGROUND
+from rayplay.tracer.scenes.description import Camera
+from rayplay.tracer.scenes.textured import Surface
+from tests.tracer.graphics.scenes import SIZE, drawn, joined, middle, scene, square
+
+RED, GREEN = Surface("red", (0.8, 0.1, 0.05, 1.0)), Surface("green", (0.1, 0.7, 0.2, 1.0))
+TO_LIGHT = np.array(SUN) / np.linalg.norm(SUN)
+FACING = float(TO_LIGHT[2])
+
+
+def lit(surface: Surface) -> np.ndarray:
+    """Lambert's law for a surface that faces the camera."""
+    return np.array(surface.base_color[:3]) * (np.array(AMBIENT) + FACING / np.pi * np.array(LIGHT))
+
+
+def test_a_square_is_lit_and_the_rest_is_background() -> None:
+    picture = drawn(scene([square(0)], [RED]))
+    np.testing.assert_allclose(middle(picture), lit(RED), rtol=1e-5)
+    assert (picture.framebuffer.colour[0, 0] == np.float32(BACKGROUND)).all()
+
+
+def test_a_surface_without_normals_is_as_flat_as_its_triangles() -> None:
+    flat = square(0)
+    flat.normals[:] = 0
+    np.testing.assert_allclose(middle(drawn(scene([flat], [RED]))), lit(RED), rtol=1e-4)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_the_nearer_of_two_is_seen_whatever_their_order(order: tuple[int, int], is_joined: bool) -> None:
+    """In one draw the same pixel is shaded twice when the farther comes first."""
+    red, green = square(0), square(1, surface=0 if is_joined else 1)
+    draws = [[red, green][which] for which in order]
+    if is_joined:
+        draws = [joined(*draws)]
+    picture = drawn(scene(draws, [RED, GREEN]))
+    np.testing.assert_allclose(middle(picture), lit(RED if is_joined else GREEN), rtol=1e-5)
+    shaded = [stage for stage in picture.stages if stage.stage == "fragment"]
+    if is_joined:
+        assert (shaded[0].live == shaded[0].covered) == (order == (0, 1)), "the farther is shaded if it comes first"
+    else:
+        assert len(shaded) == (2 if order == (0, 1) else 1)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_cut_out_shows_what_is_behind(is_first: bool) -> None:
+    """The left half of the picture is cut out; depth is written only where a fragment is kept."""
+    texels = np.full((2, 2, 4), 255, np.uint8)
+    texels[:, 0, 3] = 10
+    leaf = Surface("leaf", (0.5, 0.5, 0.5, 1.0), alpha="MASK", cutoff=0.5, pictures=(0, -1, -1, -1, -1))
+    draws = [square(1, surface=0), square(0, surface=1)]
+    picture = drawn(scene(draws if is_first else draws[::-1], [leaf, RED], (texels,)))
+    row = picture.framebuffer.colour[SIZE[1] // 2, :, :3]
+    np.testing.assert_allclose(row[SIZE[0] // 2 - 1], lit(RED), rtol=1e-5)
+    np.testing.assert_allclose(row[SIZE[0] // 2], lit(leaf), rtol=1e-5)
+
+
+def test_glass_is_blended_in_the_order_of_its_fragments() -> None:
+    glass = Surface("glass", (0.1, 0.2, 0.9, 0.25), alpha="BLEND")
+    twice = joined(square(1, surface=1), square(2, surface=1))
+    picture = drawn(scene([square(0), twice], [RED, glass]))
+    once = 0.25 * lit(glass) + 0.75 * lit(RED)
+    np.testing.assert_allclose(middle(picture), 0.25 * lit(glass) + 0.75 * once, rtol=1e-5)
+
+
+def test_the_back_of_a_surface_is_culled_unless_it_is_double_sided() -> None:
+    behind = Camera(eye=(0, 0, -10), look_at=(0, 0, 0), vfov_deg=40)
+    both = Surface("both", RED.base_color, is_double_sided=True)
+    assert (middle(drawn(scene([square(0)], [RED]), camera=behind)) == np.float32(BACKGROUND[:3])).all()
+    seen = np.array(both.base_color[:3]) * np.array(AMBIENT)
+    np.testing.assert_allclose(middle(drawn(scene([square(0)], [both]), camera=behind)), seen, rtol=1e-5)
+
+
+def test_the_physically_based_shader_is_gltfs_brdf() -> None:
+    """Appendix B of the specification, for a surface that faces the eye."""
+    gold = Surface("gold", (0.9, 0.6, 0.2, 1.0), metallic=0.6, roughness=0.5, emissive=(0.01, 0.02, 0.03))
+    found = middle(drawn(scene([square(0, half=0.3)], [gold]), "pbr"))
+    view = np.array([0.0, 0, 1])
+    half = (TO_LIGHT + view) / np.linalg.norm(TO_LIGHT + view)
+    squared, color = (0.5**2) ** 2, np.array(gold.base_color[:3])
+    spread = squared / (np.pi * (half[2] ** 2 * (squared - 1) + 1) ** 2)
+    visible = 0.5 / (FACING * 1.0 + np.sqrt(FACING**2 * (1 - squared) + squared))
+    straight = 0.4 * 0.04 + 0.6 * color
+    fresnel = straight + (1 - view @ half) ** 5 * (1 - straight)
+    reflected = (1 - fresnel) * 0.4 * color / np.pi + spread * visible * fresnel
+    around = np.array(AMBIENT) * (0.4 * color + 0.5 * straight)
+    np.testing.assert_allclose(found, FACING * np.array(LIGHT) * reflected + around + gold.emissive, rtol=5e-3)
+
+
+@pytest.mark.parametrize("normal", [(128, 128, 255), (230, 128, 200)])
+def test_a_normal_map_bends_the_normal_along_u(normal: tuple[int, int, int]) -> None:
+    texels = np.full((2, 2, 4), (*normal, 255), np.uint8)
+    plain = Surface("plain", (0.5, 0.5, 0.5, 1.0), metallic=0, pictures=(-1, -1, 0, -1, -1))
+    found = middle(drawn(scene([square(0)], [plain], (texels,)), "pbr"))
+    flat = middle(drawn(scene([square(0)], [Surface("flat", plain.base_color, metallic=0)]), "pbr"))
+    if normal[0] == 128:
+        np.testing.assert_allclose(found, flat, rtol=0.02)
+    else:
+        assert (found > 1.1 * flat).all(), "u runs to the right, as the light's x does"
+
+
+def test_both_backends_draw_the_same_trace_and_its_laws_hold(tmp_path: Path) -> None:
+    made = scene([square(0), square(1, 0.4, 1), square(50)], [RED, GREEN])
+    pictures = []
+    for backend in ("machine", "interpreter"):
+        with TraceWriter(tmp_path / f"{backend}.trace", {}) as writer:
+            pictures.append(drawn(made, sink=writer, backend=backend))
+    same = [picture.framebuffer.colour.tobytes() for picture in pictures]
+    assert same[0] == same[1]
+    first, second = (open_trace(tmp_path / f"{backend}.trace") for backend in ("machine", "interpreter"))
+    assert not list(validate(first))
+    for table in ("visits", "accesses", "kernels"):
+        for name, column in first.read(table).items():
+            assert np.array_equal(column, second.read(table)[name]), (table, name)
+
+
+def test_stages_are_launches_on_the_stream_of_their_draw(tmp_path: Path) -> None:
+    """A square behind the camera has no fragments, and so no launch for them."""
+    with TraceWriter(tmp_path / "a.trace", {}) as writer:
+        picture = drawn(scene([square(0), square(50), square(1, 0.4, 1)], [RED, GREEN]), sink=writer)
+    kernels = open_trace(tmp_path / "a.trace").read("kernels")
+    assert [(each.stage, each.draw) for each in picture.stages] == [
+        ("vertex", 0), ("fragment", 0), ("vertex", 1), ("vertex", 2), ("fragment", 2),
+    ]  # fmt: skip
+    assert kernels["stream"].tolist() == [0, 0, 1, 2, 2]
+    assert kernels["name"].tolist() == [
+        f"{'vertex_main' if s.stage == 'vertex' else 'fragment_lit'}" for s in picture.stages
+    ]
+    for stage, ctas in zip(picture.stages, kernels["grid_x"], strict=True):
+        assert ctas == -(-stage.shaded // 64)
+        assert stage.live <= stage.shaded

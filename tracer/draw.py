@@ -1,0 +1,133 @@
+"""From a scene to a trace of a rasterised picture: the verb ``draw``."""
+
+import time
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rayplay import ptx
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.guard.digest import file_digest
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.column import STRING
+from rayplay.formats.schema.trace import STAGES
+from rayplay.tracer.graphics.stages import Rules, Shaders, Stage, draw_scene
+from rayplay.tracer.link.launches import require_sound
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.camera import fit_camera
+from rayplay.tracer.scenes.camera_text import change_camera
+from rayplay.tracer.scenes.description import Camera
+from rayplay.tracer.scenes.drawn import drawn
+from rayplay.tracer.scenes.resolve import scene_files
+from rayplay.tracer.scenes.textured import TexturedScene, read_textured
+from rayplay.tracer.shading.picture import write_png
+
+TOOL_VERSION = "0.1.0"
+PROGRAM = Path(__file__).parent / "programs" / "graphics" / "surface.ptx"
+SHADERS = ("lit", "pbr")
+TEXTURED = (".glb", ".gltf")
+
+
+@dataclass(frozen=True)
+class DrawRequest:
+    """One picture, as the command line describes it."""
+
+    scene: str
+    out: Path
+    width: int = 640
+    height: int = 480
+    shader: str = "lit"
+    """One of ``SHADERS``."""
+    camera: str | None = None
+    rules: Rules = field(default_factory=Rules)
+    backend: str = "machine"
+
+
+@dataclass
+class DrawSummary:
+    """Result of a drawing, for the terminal. Seconds are in no file."""
+
+    out: Path
+    draws: int
+    vertices: int
+    fragments: int
+    live: int
+    thread_instructions: int
+    bytes_on_disk: int
+    seconds: float
+
+    def text(self) -> str:
+        """A short table."""
+        rate = self.thread_instructions / max(self.seconds, 1e-9) / 1e6
+        rows = [
+            ("draws", f"{self.draws:,}", ""),
+            ("vertex invocations", f"{self.vertices:,}", ""),
+            ("fragments", f"{self.fragments:,}", f"{self.live:,} live, the others help their quads"),
+            ("thread instructions", f"{self.thread_instructions:,}", f"{rate:.1f} M/s"),
+            ("bytes on disk", f"{self.bytes_on_disk:,}", str(self.out)),
+        ]
+        return "\n".join(f"{name:<22}{value:>18}  {note}".rstrip() for name, value, note in rows)
+
+    def record(self) -> dict[str, Any]:
+        """The same for a program."""
+        counts = {each.name: getattr(self, each.name) for each in fields(self)[1:-2]}
+        return {"out": str(self.out)} | counts | {"bytes": self.bytes_on_disk}
+
+
+def draw(request: DrawRequest) -> DrawSummary:
+    """Rasterise a scene; write the trace of its stages and the picture beside it.
+
+    Raises ``UserError`` for a scene that is unknown, damaged or without anything to draw, and for a wrong camera.
+    """
+    begun = time.perf_counter()
+    scene, camera = _load(request.scene)
+    if request.camera:
+        camera = change_camera(camera, request.camera)
+    module = ptx.parse_file(PROGRAM)
+    require_sound(module)
+    shaders, size = Shaders(module, fragment=f"fragment_{request.shader}"), (request.width, request.height)
+    request.out.parent.mkdir(parents=True, exist_ok=True)
+    with TraceWriter(request.out, _provenance(request)) as writer:
+        picture = draw_scene(scene, shaders, camera, size, request.rules, writer, request.backend)
+        writer.put("stages", _table(picture.stages))
+    write_png(request.out.with_suffix(".png"), picture.framebuffer.colour[..., :3])
+    vertex, fragment = ([each for each in picture.stages if each.stage == name] for name in ("vertex", "fragment"))
+    return DrawSummary(
+        request.out, len(scene.draws), sum(each.shaded for each in vertex), sum(each.shaded for each in fragment),
+        sum(each.live for each in fragment), picture.thread_instructions,
+        sum(file.stat().st_size for file in request.out.iterdir()), time.perf_counter() - begun,
+    )  # fmt: skip
+
+
+def _load(name: str) -> tuple[TexturedScene, Camera]:
+    """A glTF file with its textures, or a scene for rays; with the camera that it has, or one that sees all of it."""
+    if Path(name).suffix.lower() in TEXTURED and Path(name).is_file():
+        textured = read_textured(Path(name))
+        return textured, fit_camera(*textured.bounds())
+    scene = load(name)
+    made = drawn(scene)
+    if not made.draws:
+        raise UserError(f"{name}: must have triangles or spheres to draw, found none")
+    return made, scene.camera
+
+
+def _table(stages: list[Stage]) -> dict[str, Any]:
+    """Columns of the table of stages."""
+    dtypes = {column.name: object if column.dtype == STRING else column.dtype for column in STAGES.columns}
+    return {name: np.array([getattr(stage, name) for stage in stages], dtype) for name, dtype in dtypes.items()}
+
+
+def _provenance(request: DrawRequest) -> dict[str, Any]:
+    """How the trace was made; nothing in it depends on the machine or on where files lie."""
+    return {
+        "command": "tracer draw",
+        "tool_version": TOOL_VERSION,
+        "scene": Path(request.scene).name,
+        "shader": request.shader,
+        "size": [request.width, request.height],
+        "camera": request.camera,
+        "rules": vars(request.rules),
+        "inputs": {path.name: file_digest(path) for path in (*scene_files(request.scene), PROGRAM)},
+    }

@@ -1,0 +1,97 @@
+// What the shaders of a draw share: its buffers, its textures, and where its fragments go.
+// Layouts are those of tracer/graphics/frame.py.
+#pragma once
+
+namespace rayplay {
+
+constexpr unsigned NOT_LIVE = 0xffffffffu;  // slot of a thread that only helps its quad
+enum Map { BASE_COLOR, METALLIC_ROUGHNESS, NORMAL, OCCLUSION, EMISSIVE, MAPS };
+
+struct Draw {
+    // vertex buffers and what vertices give to fragments, an array each
+    const unsigned* vertices;  // vertex of each invocation of an instance
+    const float* positions;
+    const float* normals;
+    const float* uv;
+    const float4* places;  // three rows an instance
+    float4* clip;
+    float* world_out;
+    float* normal_out;
+    float* uv_out;
+    // fragments: varyings, interpolated, and the slot of the target
+    const float* world;
+    const float* normal;
+    const float* coordinates;
+    const unsigned* slots;
+    float4* target;
+    unsigned long long maps[MAPS];
+    float base_color[4], emissive[4];
+    float metallic, roughness, cutoff;
+    unsigned has_maps;  // bit of each map
+    unsigned length, invocations;
+};
+
+struct View {
+    float clip[16];  // rows of world to clip space
+    float eye[4], to_light[4], light[4], ambient[4];
+};
+
+}  // namespace rayplay
+
+extern "C" {
+__constant__ rayplay::Draw draw;
+__constant__ rayplay::View view;
+}
+
+namespace rayplay {
+
+__device__ inline unsigned thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+__device__ inline float3 load3(const float* from, unsigned row) {
+    return make_float3(from[3 * row], from[3 * row + 1], from[3 * row + 2]);
+}
+
+__device__ inline void store3(float* to, unsigned row, float3 value) {
+    to[3 * row] = value.x;
+    to[3 * row + 1] = value.y;
+    to[3 * row + 2] = value.z;
+}
+
+__device__ inline float3 operator+(float3 a, float3 b) { return make_float3(a.x + b.x, a.y + b.y, a.z + b.z); }
+__device__ inline float3 operator-(float3 a, float3 b) { return make_float3(a.x - b.x, a.y - b.y, a.z - b.z); }
+__device__ inline float3 operator*(float3 a, float3 b) { return make_float3(a.x * b.x, a.y * b.y, a.z * b.z); }
+__device__ inline float3 operator*(float s, float3 a) { return make_float3(s * a.x, s * a.y, s * a.z); }
+__device__ inline float dot(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+__device__ inline float3 cross(float3 a, float3 b) {
+    return make_float3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+}
+__device__ inline float3 normalised(float3 a) { return rsqrtf(fmaxf(dot(a, a), 1e-20f)) * a; }
+__device__ inline float3 first3(const float* a) { return make_float3(a[0], a[1], a[2]); }
+
+// Difference to the neighbour in the quad: lanes are upper left, upper right, lower left, lower right.
+__device__ inline float along_x(float value) {
+    float other = __shfl_xor_sync(~0u, value, 1);
+    return threadIdx.x & 1 ? value - other : other - value;
+}
+__device__ inline float along_y(float value) {
+    float other = __shfl_xor_sync(~0u, value, 2);
+    return threadIdx.x & 2 ? value - other : other - value;
+}
+
+struct Coordinates {
+    float u, v;
+    float2 along_x, along_y;
+};
+
+__device__ inline Coordinates quad_coordinates(unsigned thread) {
+    float u = draw.coordinates[2 * thread], v = draw.coordinates[2 * thread + 1];
+    return {u, v, make_float2(along_x(u), along_x(v)), make_float2(along_y(u), along_y(v))};
+}
+
+__device__ inline float4 sample(Map map, const Coordinates& at) {
+    return tex2DGrad<float4>(draw.maps[map], at.u, at.v, at.along_x, at.along_y);
+}
+
+__device__ inline bool has(Map map) { return draw.has_maps >> map & 1; }
+
+}  // namespace rayplay
