@@ -28,7 +28,7 @@ class How:
 
     partition  ``Spec`` of a rule.
     repeats    whether a class begins again until every other has ended once.
-    alone      whether each class is replayed alone, too.
+    alone      whether each class is replayed alone as well.
     The others are as in ``driver.simulate``.
     """
 
