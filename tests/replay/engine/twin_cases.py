@@ -246,7 +246,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         ),
         core_mhz=values.get("sm.clock_khz", 1_365_000) / 1000, l2_mhz=values.get("memory.l2_clock_khz", 0) / 1000,
         crossbar_mhz=values.get("memory.interconnect_clock_khz", 0) / 1000, dram_mhz=dram["clock_khz"] / 1000,
-        summed_clocks=values["memory.clock_ticks"] == "summed",
+        summed_clocks=values.get("memory.clock_ticks") == "summed",
     )  # fmt: skip
 
 
