@@ -240,7 +240,7 @@ def within_quota(state: Dispatch, sm: int, row: int) -> bool:
 
 @inlined
 def hold(state: Dispatch, sm: int, row: int, ctas: int) -> None:
-    """The class of a resident kernel holds so many CTAs of it more in the SM."""
+    """Count ``ctas`` CTAs more of a resident kernel among those its class holds in the SM."""
     at, kernel, used = sm * state.classes + state.kernel[row, CLASS], state.kernel, state.used
     used[at, QUOTA_WARPS] += ctas * kernel[row, WARPS]
     used[at, QUOTA_CTAS] += ctas
