@@ -1,4 +1,4 @@
-"""TAP: MPS, and the ways of the L2's sets go where they hit most; the classes' utility is counted and compared anew.
+"""TAP: MPS, and the ways of the L2's sets go where they hit most; the classes' utility is compared period by period.
 
 A hit is counted for its class by how many lines of its set were used since its line was: with w ways the class would
 have had the hits below w. Every period, where a class has more than ``ratio`` times the accesses of another, its counts
