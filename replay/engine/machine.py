@@ -143,7 +143,7 @@ class Machine(Inputs):
         )
 
     def _labels(self) -> tuple[list[int], bool, np.ndarray | None]:
-        """What the L2 must know of classes of work: the class of each place of the streams, limits, slices."""
+        """Classes of work for the L2: the class of each place of the streams, limits, slices."""
         if self.plan is None or not isinstance(self.streams, Together):
             return [], False, None
         places = [self.streams.class_of_place(place) for place in range(self.streams.places)]

@@ -35,7 +35,7 @@ class Shared:
 
     @property
     def spaces(self) -> dict[str, list[int]]:
-        """Where each trace begins in the joined tables."""
+        """First rows of each trace in the joined tables."""
         return self.joined.spaces
 
     def chosen(self, launches: Sequence[Launch]) -> list[Launch]:
@@ -58,7 +58,7 @@ class Shared:
         return Work(self.joined.names, kinds, needs, self.partition.rule)
 
     def plan(self, gpu: Gpu, launches: Sequence[Launch]) -> Plan:
-        """What the partition grants at first; ``UserError`` for a launch that never fits into its class's part."""
+        """First grants of the partition; ``UserError`` for a launch that never fits into its class's part."""
         made: Plan = RULES[self.partition.rule].plan(self.partition, gpu, self.work(launches))
         for launch in launches:
             name = self.joined.names[launch.work_class]

@@ -58,7 +58,7 @@ def lines(machine: Machine) -> int:
 
 @dataclass
 class ClassTimeline:
-    """What each class added in each interval, and the lines that it held at the interval's end."""
+    """Counters that each class added in each interval, and the lines it held at the interval's end."""
 
     machine: Machine
     together: Together

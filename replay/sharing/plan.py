@@ -1,4 +1,4 @@
-"""What a partition grants each class of work: quotas of every SM, slices of the L2, ways of its sets.
+"""Grants of a partition to each class of work: quotas of every SM, slices of the L2, ways of its sets.
 
 A rule is a function ``plan`` in a file of its own here, with a ``Spec`` of its values; ``rules`` lists them by name. A
 rule that changes its plan while the replay runs also has ``adapt``. Source: ``docs/sources/crisp.md#partitions``.
@@ -51,7 +51,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Observed:
-    """What the classes did until a cycle.
+    """Work of the classes up to a cycle.
 
     instructions  int64[sms, classes]: warp-instructions issued.
     accesses      int64[classes]: sectors looked up in the L2.
@@ -77,7 +77,7 @@ def whole_sms(spec: dispatch.Spec, classes: int) -> np.ndarray:
 
 
 def bounds(shares: Sequence[int], total: int) -> list[int]:
-    """Where each class's part of ``total`` units begins, and the end: the shares summed before it, rounded down."""
+    """First unit of each class's part of ``total``, and the end: the shares summed before it, rounded down."""
     before = np.cumsum([0, *shares])
     return [int(total * sum_before // before[-1]) for sum_before in before]
 
