@@ -1,10 +1,13 @@
 """CTAs that wait for each other: the barrier of a cooperative launch's grid, and barriers that programs spin at."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from tests.tracer.harness.execution import both, execute
+from rayplay.tracer.launch import run_launch_file
+from tests.tracer.harness.execution import HEADER, both, execute
 
 GRID, BLOCK = 5, 64
 GRID_BARRIER = """
@@ -77,6 +80,21 @@ def test_ctas_meet(barrier: str) -> None:
     assert np.array_equal(out.buffers[2], sums.sum(dtype=np.uint32) + np.arange(GRID * BLOCK, dtype=np.uint32))
     warps = out.sink.table("visits")["warp_id"]
     assert len(np.unique(warps)) == GRID * BLOCK // 32
+
+
+def test_a_launch_file_says_that_its_launch_is_cooperative(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(HEADER + kernel(GRID_BARRIER))
+    threads, buffers = GRID * BLOCK, {"values": GRID * BLOCK, "sums": GRID, "totals": GRID * BLOCK, "word": 1}
+    tables = "".join(f'[buffers.{name}]\ndtype = "uint32"\nshape = [{size}]\n' for name, size in buffers.items())
+    tables = tables.replace(f"shape = [{threads}]\n", f'shape = [{threads}]\ngenerator = "ones"\n', 1)
+    parameters = ", ".join(f'{{ buffer = "{name}" }}' for name in buffers)
+    launch = f'[[launch]]\nentry = "k"\ngrid = [{GRID}]\nblock = [{BLOCK}]\nparameters = [{parameters}]\n'
+    (tmp_path / "k.toml").write_text(f'program = "k.ptx"\n{tables}{launch}cooperative = true\n')
+    summary = run_launch_file(tmp_path / "k.toml", tmp_path / "k.trace", progress=False)
+    assert (summary.buffers["totals"] == threads + np.arange(threads)).all()
+    (tmp_path / "k.toml").write_text(f'program = "k.ptx"\n{tables}{launch}')
+    with pytest.raises(UserError, match="stops the program"):
+        run_launch_file(tmp_path / "k.toml", tmp_path / "k.trace", progress=False)
 
 
 def test_a_grid_barrier_wants_a_cooperative_launch() -> None:
