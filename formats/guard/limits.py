@@ -134,7 +134,7 @@ COPIED_BYTES = Limit("copied-bytes", 1 << 34, "bytes", "What the host copies of 
 BUFFER_BYTES = Limit(
     "buffer-bytes", 512 * MIB, "bytes", "All buffers of a launch file as they are made; they take twice as much."
 )  # fmt: skip
-LAUNCHES = Limit("launches", 1 << 13, "launches", "Launches of a launch file, each round of a repeat counted.")
+LAUNCHES = Limit("launches", 1 << 12, "launches", "Launches of a launch file, each round of a repeat counted.")
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene, a picture of a prediction or study.")
 INSTRUCTIONS = Limit(
     "instructions", 1 << 27, "instructions",

@@ -52,6 +52,7 @@ def make_tables(seed: int = 0, image_size: tuple[int, int] | None = (40, 6), cta
             _launch_image(walk, program, kernel, image_size)
         else:
             kernels.append(_kernel(kernel, program, (ctas, 1, 1), 64))
+            walk.rows["stages"].append(_stage(kernel, ctas))
             walk.rows["copies"].append({"kernel_id": kernel, "address": GLOBAL_BASE, "bytes": 1 << 16})
             _launch_compute(walk, program, kernel, ctas)
     tables: Tables = {"kernels": columns_of(kernels), **programs.tables()}
@@ -70,12 +71,17 @@ def _kernel(kernel: int, program: Program, grid: tuple[int, int, int], threads: 
     }  # fmt: skip
 
 
+def _stage(kernel: int, ctas: int) -> dict[str, Any]:
+    row = {"kernel_id": kernel, "stage": "fragment", "draw": 0, "draw_name": "quad", "triangles": 2}
+    return row | {"shaded": 64 * ctas, "live": 60 * ctas, "covered": 62 * ctas}
+
+
 class _Walk:
     """Rows produced by the warps."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        names = ("warps", "threads", "visits", "accesses", "predicates", "copies", "rays")
+        names = ("warps", "threads", "visits", "accesses", "predicates", "copies", "rays", "stages")
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         self.visits = 0
 

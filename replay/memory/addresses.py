@@ -44,6 +44,7 @@ def parse_map(text: str) -> tuple[int, dict[str, list[int]]]:
     """Block shift and the bits of each field, lowest first; ``LawError`` for a text that is no address map."""
     head, semicolon, letters = text.partition(";")
     law(head.startswith("dramid@") and head[7:].isdigit() and bool(semicolon), "must begin with dramid@ and a number")
+    law(len(head) < 10 and int(head[7:]) <= 48, f"must give a channel at most 2^48 bytes in turn, not 2^{head[7:50]}")
     law(int(head[7:]) >= 5, f"must give a channel at least a sector of 2^5 bytes in turn, not 2^{head[7:]}")
     letters = "".join(letter for letter in letters if letter not in ". |").upper()
     wrong = sorted(set(letters) - set(LETTERS))

@@ -124,7 +124,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=120)
     assert (running.returncode, errors.splitlines()[-1]) == (
-        2,
+        130,
         "zatel: error: interrupted; nothing incomplete stands under a final name",
     )
     assert "Traceback" not in errors

@@ -62,7 +62,7 @@ def one_buffer(folder: Path, text: str) -> np.ndarray:
         ("shape = [100]", f"shape = [{10**14 - 1}]", "buffers.values: shape must be of at most 274877906944 bytes"),
         ("shape = [100]", f"shape = {[1] * 33}", "buffers.values: shape must be of at most 32 lengths, found 33"),
         ("grid = [4]", "grid = [4]\ndynamic_shared_bytes = 232449", "at most 232448, found 232449"),
-        ('while_nonzero = "flag"\nlimit = 5', "times = 8193", "its launches, in all rounds must be at most 8192"),
+        ('while_nonzero = "flag"\nlimit = 5', "times = 4097", "its launches, in all rounds must be at most 4096"),
         ('"u32", value = 100', f'"f64", value = {10**400}', r"parameters\[1\]: value must fit f64"),
         ("shape = [100]", "", "buffers.values: needs the key 'shape'"),
         ("shape = [100]", "shpe = [100]", "buffers.values: unknown name 'shpe'; did you mean 'shape'"),
