@@ -64,13 +64,7 @@ def simulate(
     """
     trace = trace if isinstance(trace, Trace) else open_trace(trace)
     gpu = load(gpu) if isinstance(gpu, str) else gpu
-    longest = gpu.longest_quantum
-    if quantum is not None and not 1 <= quantum <= longest:
-        raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
-    if not 1 <= threads <= MOST_THREADS:
-        raise UserError(f"threads must be 1 to {MOST_THREADS}, not {threads}")
-    if not 1 <= interval <= LONGEST_INTERVAL_CYCLES:
-        raise UserError(f"interval must be 1 to {LONGEST_INTERVAL_CYCLES:,} cycles, not {interval}")
+    _check_numbers(gpu, quantum, threads, interval)
     if model == "pipeline" and characterisation is not None:
         raise UserError(f"characterisation {characterisation}: the model pipeline takes its latencies from the GPU")
     if shared is None:
@@ -96,8 +90,18 @@ def simulate(
         "threads": 1 if model == "gatsim" else threads,
     }
     if model != "gatsim":
-        result.host["quantum_cycles"] = quantum or longest
+        result.host["quantum_cycles"] = quantum or gpu.longest_quantum
     return result
+
+
+def _check_numbers(gpu: Gpu, quantum: int | None, threads: int, interval: int) -> None:
+    longest = gpu.longest_quantum
+    if quantum is not None and not 1 <= quantum <= longest:
+        raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
+    if not 1 <= threads <= MOST_THREADS:
+        raise UserError(f"threads must be 1 to {MOST_THREADS}, not {threads}")
+    if not 1 <= interval <= LONGEST_INTERVAL_CYCLES:
+        raise UserError(f"interval must be 1 to {LONGEST_INTERVAL_CYCLES:,} cycles, not {interval}")
 
 
 @dataclass
