@@ -1,0 +1,4 @@
+"""The tuner of Ganestam and Doggett: the time of a ray-traced frame predicted, and its parameters chosen to hold a
+target."""
+
+LAYERS = ("device", "counts", "hong_kim", "model", "controller")
