@@ -112,8 +112,8 @@ CLASSES = Table(
 CLASS_METRICS = Table(
     "class_metrics", "metric of a class of work", optional=True, columns=(
         Column("class", STRING, "name", "Name of the class."),
-        Column("metric", STRING, "name", "Metric as in summary.json, of the class's own counters; undefined ones lack."),
-        Column("value", "float64", "see unit", "Its value, with the cycles of the whole replay and all units of the GPU."),
+        Column("metric", STRING, "name", "Metric as in summary.json, of the class's counters; undefined ones lack."),
+        Column("value", "float64", "see unit", "Its value, with the cycles of the replay and all units of the GPU."),
         Column("unit", STRING, "name", "Unit of the value, 1 without."),
     ),
 )  # fmt: skip
@@ -137,8 +137,7 @@ CLASS_TIMELINE = Table(
 )  # fmt: skip
 
 LAUNCHES = Table(
-    "launches", "launch of the table kernels, where the trace has draws or classes of work share the GPU", optional=True,
-    columns=(
+    "launches", "launch of the table kernels, where there are draws or classes of work", optional=True, columns=(
         Column("kernel_id", "int32", "id", "Launch, as in kernels and counters."),
         Column("class", STRING, "name", "Class of work that it belongs to; empty: the trace has the GPU to itself."),
         Column("kind", STRING, "name", "Kind of work.", values=("graphics", "raytracing", "compute")),
