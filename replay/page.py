@@ -61,7 +61,7 @@ a CTA of the first class in order that has one and fits.
 | `classes` | when each class ended once, and its slowdown against its launches alone on the whole GPU |
 | `class_metrics` | IPC, occupancy, miss rates and the other metrics of each class's own counters |
 | `class_counters` | every counter by class |
-| `class_timeline` | the same by interval (`--interval`), and lines of the L2 at its end, by the access that allocated them |
+| `class_timeline` | the same by interval (`--interval`), and lines in the L2 at its end, by what allocated them |
 | `launches` | class, kind, stage, draw and repeat of each launch, also of a draw's trace alone |
 | `texture_lines` | CTAs of each launch by the lines that their texture instructions read, likewise |
 
