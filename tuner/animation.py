@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def _place(point: NDArray[np.float64]) -> tuple[float, float, float]:
 def _along(camera: Camera, path: Path, frames: int) -> list[Camera]:
     keys = build(Keys, _read(path), str(path)).keys
     numbers = [key.frame for key in keys]
-    if not keys or any(one >= two for one, two in zip(numbers, numbers[1:], strict=False)):
+    if not keys or any(one >= two for one, two in pairwise(numbers)):
         raise UserError(f"{path}: keys must be one or more, in ascending order of their frames, found {numbers}")
     if any(len(vector) != 3 for key in keys for vector in (key.eye, key.at)):
         raise UserError(f"{path}: eye and at of a key must be three numbers")

@@ -22,6 +22,10 @@ def _value(symbol: str, doc: str) -> Any:
     return field(metadata={"check": _above_zero, "doc": f"{symbol}: {doc}"})
 
 
+def _flag(doc: str) -> Any:
+    return field(metadata={"doc": doc})
+
+
 @dataclass(frozen=True)
 class Device:
     """A GPU as the model sees it; the papers' symbols stand before the meaning.
@@ -39,7 +43,7 @@ class Device:
     latency_cycles: float = _value("c_l", "latency of one memory access")
     coalesced_delay_cycles: float = _value("c_dc", "departure delay of a coalesced access")
     uncoalesced_delay_cycles: float = _value("c_du", "departure delay of each access of an uncoalesced instruction")
-    has_cache: bool = field(metadata={"doc": "whether a cache serves global loads, so that m^2 of them never leave it"})
+    has_cache: bool = _flag("whether a cache serves global loads, so that m^2 of them never leave it")
 
     def milliseconds(self, cycles: Any) -> Any:
         """Time of core cycles."""

@@ -1,4 +1,4 @@
-"""The ray tracer that is tuned: a scene as a binary tree in device memory, its launches, and looks at low resolution."""
+"""The ray tracer that is tuned: a scene as a binary tree in device memory, its launches, looks at low resolution."""
 
 import struct
 from dataclasses import dataclass

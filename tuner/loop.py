@@ -1,4 +1,4 @@
-"""The closed loop: each frame a look, a choice, a rendering on the simulated GPU, and a correction (Figures 1 and 2)."""
+"""The closed loop: each frame a look, a choice, a rendering on the simulated GPU, and a correction (Figs. 1 and 2)."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

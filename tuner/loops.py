@@ -1,4 +1,4 @@
-"""Static instructions of a kernel's loops (Ganestam and Doggett 4.3): the bodies of its innermost loops, and the rest."""
+"""Static instructions of a kernel (Ganestam and Doggett 4.3): in the bodies of its innermost loops, and outside."""
 
 from collections.abc import Iterator
 

@@ -88,7 +88,7 @@ def predict(device: Device, launch: Launch, instructions: Instructions) -> Predi
 
 
 def _memory(device: Device, instructions: Instructions) -> tuple[Floats, Floats]:
-    """c_ml and c_dd: means over coalesced instructions and those of one access a lane; 0 without any."""
+    """c_ml and c_dd: means over coalesced instructions and instructions of one access a lane; 0 without any."""
     share = np.where(instructions.memory > 0, instructions.uncoalesced / instructions.memory, 0.0)
     accesses = device.warp_size
     latency = device.latency_cycles + (accesses - 1) * device.uncoalesced_delay_cycles * share

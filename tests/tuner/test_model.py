@@ -115,7 +115,8 @@ def test_the_short_form_is_hong_and_kims() -> None:
 
 def random_launch(draw: np.random.Generator) -> tuple[Device, Launch, Instructions]:
     device = Device(
-        "drawn", draw.uniform(20, 900), int(draw.integers(1, 100)), 32, draw.uniform(0.25, 8), int(draw.integers(1, 33)),
+        "drawn", draw.uniform(20, 900), int(draw.integers(1, 100)), 32, draw.uniform(0.25, 8),
+        int(draw.integers(1, 33)),
         draw.uniform(0.5, 2.5), draw.uniform(100, 900), draw.uniform(0.05, 40), draw.uniform(0.05, 40), True,
     )  # fmt: skip
     counted = instructions(*(10 ** draw.uniform(0, 3, 3)).round())
