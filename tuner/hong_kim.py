@@ -42,7 +42,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Times:
-    """What the model computes on its way; ``cycles`` without and ``barrier_cycles`` of barriers."""
+    """Intermediate values of the model; ``cycles`` without and ``barrier_cycles`` of barriers."""
 
     warps: float
     latency_cycles: float

@@ -115,7 +115,7 @@ class Renderer:
         return made[0].reshape(height, width, 4)
 
     def look(self, camera: Camera, width: int, height: int, settings: Settings, seed: int = 1) -> NDArray[np.void]:
-        """What each ray visits: ``VISIT``[1 + shadow rays + occlusion rays, height, width]; rays not traced are 0."""
+        """Visits of each ray: ``VISIT``[1 + shadow rays + occlusion rays, height, width]; rays not traced are 0."""
         image = np.zeros((height, width, 4), np.float32)
         visits = np.zeros((1 + settings.shadow_rays + settings.occlusion_rays, height, width), VISIT)
         arguments = [*self._structs(camera, width, height, settings, seed), image, visits.view(np.int32)]

@@ -61,7 +61,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Loop:
-    """What one run holds fixed: the model's device, the plant, the target and the candidates.
+    """Constants of a run: the model's device, the plant, the target and the candidates.
 
     most_rays  candidates are 0 to this many occlusion rays.
     """
