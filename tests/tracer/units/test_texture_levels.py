@@ -231,7 +231,7 @@ def test_a_level_outside_memory_ends_the_launch() -> None:
         return place_texture(memory, texture)
 
     text = kernel("tex.level.2d.v4.f32.f32 {%q0, %q1, %q2, %q3}, [%rd0, {%f1, %f1}], %f2;", 2)
+    arguments = [Handle(chain[0], make), np.zeros((32, 2), np.float32), np.zeros((32, 4), np.float32)]
     for backend in ("machine", "interpreter"):
         with pytest.raises(UserError, match="no texture, sampler or surface"):
-            given = np.zeros((32, 2), np.float32)
-            execute(text, [Handle(chain[0], make), given, np.zeros((32, 4), np.float32)], backend)
+            execute(text, arguments, backend)

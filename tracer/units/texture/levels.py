@@ -8,14 +8,13 @@ count as squares in float64, so that no root is rounded. A level of detail has e
 from math import isqrt
 from typing import NamedTuple
 
-import numpy as np
 
 from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import f32_of_bits, f64_bits, load_u32
 from rayplay.tracer.units.call import SLOT_BYTES
 from rayplay.tracer.units.settings import take
-from rayplay.tracer.units.texture.addressing import cube_slope, is_normalized
+from rayplay.tracer.units.texture.addressing import cube_slope, is_normalized, single
 from rayplay.tracer.units.texture.plan import COORDINATE, GIVEN_LEVEL, LEVEL, TEXTURE
 from rayplay.tracer.units.texture.texel import word
 
@@ -83,7 +82,7 @@ def slope(rows: int, lane: int, settings: int, step: int, axis: int) -> float:
 
 @compiled
 def extent(record: int, rows: int, lane: int, settings: int, step: int) -> float:
-    """Square of the footprint's length along x or y of the screen, in texels; numbers that are none are 0."""
+    """Square of the footprint's length along x or y of the screen, in texels; NaN counts as 0."""
     total = 0.0
     for axis in range(image.DIMENSIONS[take(settings, TEXTURE.geometry)]):
         texels = slope(rows, lane, settings, step, axis) * word(record, image.WIDTH + axis)
@@ -132,4 +131,4 @@ def moved(rows: int, lane: int, settings: int, pick: Chosen, sample: int, axis: 
     if pick.samples == 1:
         return start
     share = (2 * sample + 1 - pick.samples) / (2.0 * (pick.samples + 1))
-    return np.float32(start + slope(rows, lane, settings, pick.axis, axis) * share)
+    return single(start + slope(rows, lane, settings, pick.axis, axis) * share)

@@ -1,7 +1,8 @@
 """The texture unit: sampling, gathering and queries.
 
 Texels are blended in float64 with weights in 1/256 that make up 1, texels of weight 0 not at all, and the result is
-rounded once. Look-ups of several levels or samples are rounded each, then summed in the same way. A float result of an integer texture read as such, and an integer result of a float texture, are bits.
+rounded once. Look-ups of several levels or samples are rounded each, then summed in the same way. A float result of an
+integer texture read as such, and an integer result of a float texture, are bits.
 An access is recorded with the address of the texel nearest to the origin of the lane's footprint, brought into the
 image. Layers and faces are clamped to the image's.
 """
