@@ -1,4 +1,4 @@
-"""Levels of a mip chain: the level of detail of a look-up, and what of it is sampled.
+"""Levels of a mip chain: the level of detail of a look-up, and its samples.
 
 A footprint is an ellipse whose axes are the derivatives of the coordinates, in texels of the largest level; lengths
 count as squares in float64, so that no root is rounded. A level of detail has eight fractional bits, cut off. Source:
@@ -7,7 +7,6 @@ count as squares in float64, so that no root is rounded. A level of detail has e
 
 from math import isqrt
 from typing import NamedTuple
-
 
 from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.jit import compiled
@@ -25,7 +24,7 @@ FAR = 1e30
 
 
 class Chosen(NamedTuple):
-    """What a look-up samples: a level and the weight of the next one in 1/256, and samples along an axis of the
+    """Samples of a look-up: a level and the weight of the next one in 1/256, and samples along an axis of the
     screen, 0 for x and 1 for y.
     """
 
