@@ -35,6 +35,7 @@ TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
 RULES = ("hardware", "crisp")
+FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
 
@@ -140,6 +141,11 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
+    add("--lod", choices=("on", "off"), default="on", help="whether textures have mip chains, of which a look-up "
+        "chooses the level of detail" + default)  # fmt: skip
+    add("--filter", choices=FILTERS, default="file", help="how texels and levels are blended" + default)
+    add("--anisotropy", type=_positive, default=1, metavar="N", help="most samples along the longer side of a pixel's "
+        "footprint, up to 16" + default)  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 
@@ -189,12 +195,14 @@ def _launch(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     from rayplay.tracer.draw import DrawRequest, draw
+    from rayplay.tracer.graphics.maps import Filtering
     from rayplay.tracer.graphics.shaders import BUILT_IN
     from rayplay.tracer.graphics.stages import Rules
 
     shader = options.shader or (options.shaders.stem if options.shaders else "lit")
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{shader}.trace"
-    rules = Rules(options.rules, options.batch_indices)
+    textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
+    rules = Rules(options.rules, options.batch_indices, textures=textures)
     width, height = options.size
     summary = draw(
         DrawRequest(

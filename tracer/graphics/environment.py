@@ -19,7 +19,7 @@ ABOVE, LEVEL, BELOW = (0.35, 0.48, 0.7), (0.5, 0.5, 0.48), (0.22, 0.19, 0.16)
 """Radiance from straight above, from the horizon and from straight below."""
 IRRADIANCE_SIDE, PREFILTERED_SIDE, TABLE_SIDE = 16, 64, 32
 ROUGHNESSES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the layers of prefiltered reflections."""
+"""Of the levels of prefiltered reflections."""
 COSINE = (1.0, 2 / 3, 1 / 4)
 """Factors of a diffuse surface for the polynomials of degree 0, 1 and 2."""
 _PARTS, _TURNS = 64, 32
@@ -75,16 +75,16 @@ def brdf_table() -> NDArray[np.float16]:
 
 def place_environment(memory: DeviceMemory) -> dict[str, int]:
     """Handles of the maps of the light from around, by the names of their sources."""
-    layers = np.concatenate([cube(PREFILTERED_SIDE, lobe(roughness)) for roughness in ROUGHNESSES])
+    sharp = [cube(PREFILTERED_SIDE >> level, lobe(roughness)) for level, roughness in enumerate(ROUGHNESSES)]
     held = {
-        "irradiance": (cube(IRRADIANCE_SIDE, COSINE), "cube", 4),
-        "prefiltered": (layers, "acube", 4),
-        "brdf": (brdf_table(), "2d", 2),
+        "irradiance": ([cube(IRRADIANCE_SIDE, COSINE)], "cube", 4),
+        "prefiltered": (sharp, "cube", 4),
+        "brdf": ([brdf_table()], "2d", 2),
     }
-    sampler = images.Sampler(filter="linear", address="clamp", normalized=True)
-    return {
-        f"{name}_map": images.place_texture(
-            memory, images.Texture(images.image_of(memory.allocate(texels, name=name), texels, kind, channels), sampler)
-        )
-        for name, (texels, kind, channels) in held.items()
-    }
+    sampler = images.Sampler(filter="linear", level_filter="linear", address="clamp", normalized=True)
+    made = {}
+    for name, (chain, kind, channels) in held.items():
+        placed = (images.image_of(memory.allocate(each, name=name), each, kind, channels) for each in chain)
+        first, *levels = placed
+        made[f"{name}_map"] = images.place_texture(memory, images.Texture(first, sampler, levels=tuple(levels)))
+    return made

@@ -4,7 +4,7 @@ Each stage is a launch of the trace; both of a draw are on the stream of its num
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.graphics.environment import place_environment
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
-from rayplay.tracer.graphics.frame import PlacedMaps, surface_values, view_values
+from rayplay.tracer.graphics.frame import surface_values, view_values
 from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
+from rayplay.tracer.graphics.maps import Filtering, PlacedMaps
 from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
@@ -32,12 +33,13 @@ BACKGROUND = (0.45, 0.55, 0.7, 1.0)
 
 @dataclass(frozen=True)
 class Rules:
-    """How draws are cut and rasterised."""
+    """How draws are cut, rasterised and textured."""
 
     rules: str = "hardware"
     batch_indices: int | None = 96
     max_vertices: int | None = None
     max_triangles: int | None = None
+    textures: Filtering = field(default_factory=Filtering)
 
 
 @dataclass
@@ -84,7 +86,8 @@ def draw_scene(
     limits = {"batch_indices": rules.batch_indices, "max_vertices": rules.max_vertices,
               "max_triangles": rules.max_triangles}  # fmt: skip
     placed = [place_geometry(draw, memory, limits) for draw in scene.draws]
-    maps, chosen = PlacedMaps(scene, memory), [_entries(draw, shaders) for draw in scene.draws]
+    maps = PlacedMaps(scene, memory, rules.textures, rules.rules)
+    chosen = [_entries(draw, shaders) for draw in scene.draws]
     handles = [maps.of_draw(draw, entries.maps) for draw, entries in zip(scene.draws, chosen, strict=True)]
     if any(name in entries.maps for entries in chosen for name in AROUND):
         view |= place_environment(memory)
@@ -122,7 +125,7 @@ class _Running:
     def draw(self, number: int, geometry: Geometry, entries: Entries, values: dict[str, Any]) -> Iterator[Stage]:
         """Run a draw; a stage for each kernel it launched. A draw without live fragments has no fragment kernel.
 
-        values   sources of the constants, but for addresses.
+        values   sources of the constants other than addresses.
         """
         if not geometry.invocations:
             return

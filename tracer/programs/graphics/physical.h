@@ -7,7 +7,7 @@
 
 namespace rayplay {
 
-constexpr float MOST_LEVEL = 4.0f;  // last layer of the prefiltered environment, of roughness 1
+constexpr float MOST_LEVEL = 4.0f;  // last level of the prefiltered environment, of roughness 1
 
 __device__ inline float3 bumped(const Fragment& f) {
     float4 texel = sample(NORMAL, f.at);
@@ -41,14 +41,11 @@ __device__ inline float3 of_the_sun(const Matter& m, float3 normal, float3 to_ey
 __device__ inline float3 from_around(const Matter& m, float3 normal, float3 to_eye) {
     float seen = fmaxf(dot(normal, to_eye), 0.0f), level = fminf(fmaxf(m.roughness, 0.0f), 1.0f) * MOST_LEVEL;
     float3 mirror = 2.0f * dot(normal, to_eye) * normal - to_eye;
-    int sharper = min(int(level), int(MOST_LEVEL) - 1);
     float4 even = texCubemap<float4>(draw.maps[IRRADIANCE], normal.x, normal.y, normal.z);
-    float4 sharp = texCubemapLayered<float4>(draw.maps[PREFILTERED], mirror.x, mirror.y, mirror.z, sharper);
-    float4 blurred = texCubemapLayered<float4>(draw.maps[PREFILTERED], mirror.x, mirror.y, mirror.z, sharper + 1);
+    float4 there = texCubemapLod<float4>(draw.maps[PREFILTERED], mirror.x, mirror.y, mirror.z, level);
     float2 share = tex2D<float2>(draw.maps[BRDF], seen, m.roughness);
     float3 reflected = share.x * m.straight + grey(share.y), part = (1.0f - m.metallic) * m.color;
-    float3 seen_there = first3(sharp) + (level - sharper) * (first3(blurred) - first3(sharp));
-    return (grey(1.0f) - reflected) * part * first3(even) + reflected * seen_there;
+    return (grey(1.0f) - reflected) * part * first3(even) + reflected * first3(there);
 }
 
 __device__ inline float3 physical(const Fragment& f) {
