@@ -139,6 +139,10 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
+    add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="what memory holds of pictures: texels, blocks "
+        "of 4x4 or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
+    add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear or CRISP's tiles "
+        "(default: linear, with --rules crisp crisp)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 
@@ -191,7 +195,9 @@ def _draw(options: argparse.Namespace) -> int:
     from rayplay.tracer.graphics.stages import Rules
 
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{options.shader}.trace"
-    rules = Rules(options.rules, options.batch_indices)
+    rules = Rules(
+        options.rules, options.batch_indices, texture_format=options.texture_format, texture_tiling=options.texture_tiling
+    )
     width, height = options.size
     summary = draw(
         DrawRequest(options.scene, out, width, height, options.shader, options.camera, rules, options.backend)

@@ -6,6 +6,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import Camera
@@ -59,9 +60,9 @@ def view_constants(scene: TexturedScene, camera: Camera, width: int, height: int
     return made.tobytes()
 
 
-def place_maps(scene: TexturedScene, memory: DeviceMemory) -> list[list[int]]:
-    """Handles of each surface's textures, 0 for none; pictures used twice have one copy for each colour space."""
-    texels = [memory.allocate(each.texels, name=f"picture {each.name}") for each in scene.pictures]
+def place_maps(scene: TexturedScene, memory: DeviceMemory, storage: Storage) -> list[list[int]]:
+    """Handles of each surface's textures, 0 for none; a picture lies in memory once, whatever its colour space."""
+    stored = [storage.place(memory, each.texels, f"picture {each.name}") for each in scene.pictures]
     made: dict[tuple[int, bool], int] = {}
 
     def handle(picture: int, is_colour: bool) -> int:
@@ -69,11 +70,10 @@ def place_maps(scene: TexturedScene, memory: DeviceMemory) -> list[list[int]]:
             return 0
         if (picture, is_colour) not in made:
             held = scene.pictures[picture]
-            image = images.image_of(texels[picture], held.texels, "2d", 4)
             chosen = "nearest" if held.is_nearest else "linear"
             sampler = images.Sampler(filter=chosen, address=held.wrap, normalized=True)
             made[picture, is_colour] = images.place_texture(
-                memory, images.Texture(image, sampler, "normalized", is_colour)
+                memory, images.Texture(stored[picture], sampler, "normalized", is_colour)
             )
         return made[picture, is_colour]
 

@@ -13,6 +13,7 @@ from rayplay.ptx.ir import Module
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
 from rayplay.tracer.graphics.frame import DRAW, place_maps, surface_constants, view_constants
 from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.raster.fragments import Fragments
@@ -44,6 +45,14 @@ class Rules:
     batch_indices: int | None = 96
     max_vertices: int | None = None
     max_triangles: int | None = None
+    texture_format: str = "rgba8"
+    texture_tiling: str | None = None
+    """One of ``TILINGS``; None: as the rules have it."""
+
+    @property
+    def storage(self) -> Storage:
+        """How pictures lie in memory."""
+        return Storage(self.texture_format, self.texture_tiling or ("crisp" if self.rules == "crisp" else "linear"))
 
 
 @dataclass
@@ -90,7 +99,7 @@ def draw_scene(
     limits = {"batch_indices": rules.batch_indices, "max_vertices": rules.max_vertices,
               "max_triangles": rules.max_triangles}  # fmt: skip
     placed = [place_geometry(draw, memory, limits) for draw in scene.draws]
-    maps = place_maps(scene, memory)
+    maps = place_maps(scene, memory, rules.storage)
     for number, geometry in enumerate(placed):
         constants = np.zeros((), DRAW)
         surface = scene.surfaces[geometry.draw.surface]
