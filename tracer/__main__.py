@@ -36,6 +36,8 @@ HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
 SHADERS = ("lit", "pbr")
 RULES = ("hardware", "crisp")
+TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
+TILINGS = ("linear", "block", "crisp")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
 
@@ -139,10 +141,10 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
-    add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="what memory holds of pictures: texels, blocks "
-        "of 4x4 or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
-    add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear or CRISP's tiles "
-        "(default: linear, with --rules crisp crisp)")  # fmt: skip
+    add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="pictures in memory: texels, blocks of 4x4, "
+        "or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
+    add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear, or CRISP's "
+        "tiles (default: linear; crisp with --rules crisp)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 
@@ -196,7 +198,10 @@ def _draw(options: argparse.Namespace) -> int:
 
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{options.shader}.trace"
     rules = Rules(
-        options.rules, options.batch_indices, texture_format=options.texture_format, texture_tiling=options.texture_tiling
+        options.rules,
+        options.batch_indices,
+        texture_format=options.texture_format,
+        texture_tiling=options.texture_tiling,
     )
     width, height = options.size
     summary = draw(

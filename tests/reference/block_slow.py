@@ -1,46 +1,48 @@
 """Texels of BC1 and BC3 blocks in exact fractions, and addresses of tiled images, one texel after the other.
 
-Sources: Khronos Data Format Specification 1.3, 19 (S3TC); docs/sources/textures.md.
+Sources: Khronos Data Format Specification 1.3, S3TC compressed texture image formats; docs/sources/textures.md.
 """
 
 from fractions import Fraction
 
 import numpy as np
 
+Colour = tuple[Fraction, Fraction, Fraction]
 Texel = tuple[Fraction, Fraction, Fraction, Fraction]
 SECTORS = ((0, 2, 8, 10), (1, 3, 9, 11), (4, 6, 12, 14), (5, 7, 13, 15))
 """Number of each sector of 16 bytes x 2 rows in a GOB, as the table of the Turing format has them."""
 
 
-def colour(word: int) -> tuple[Fraction, Fraction, Fraction]:
+def colour(word: int) -> Colour:
     """Red, green and blue of a 5:6:5 word."""
     return Fraction(word >> 11, 31), Fraction(word >> 5 & 63, 63), Fraction(word & 31, 31)
 
 
-def mixed(a: tuple[Fraction, ...], b: tuple[Fraction, ...], share: Fraction) -> tuple[Fraction, ...]:
+def mixed(a: Colour, b: Colour, share: Fraction) -> Colour:
     """The share of ``b``, the rest of ``a``."""
-    return tuple((1 - share) * x + share * y for x, y in zip(a, b, strict=True))
+    red, green, blue = ((1 - share) * x + share * y for x, y in zip(a, b, strict=True))
+    return red, green, blue
 
 
-def decode(block: bytes, x: int, y: int) -> Texel:
-    """Texel (x, y) of a block of 8 bytes, BC1, or 16 bytes, BC3."""
-    is_smooth = len(block) == 16
-    colours = block[-8:]
-    words = int.from_bytes(colours[:2], "little"), int.from_bytes(colours[2:4], "little")
-    first, second = colour(words[0]), colour(words[1])
-    code = colours[4 + y] >> 2 * x & 3
-    alpha = Fraction(1)
-    if is_smooth or words[0] > words[1]:
-        shares = Fraction(0), Fraction(1), Fraction(1, 3), Fraction(2, 3)
-        shown = mixed(first, second, shares[code])
-    elif code == 3:
-        shown, alpha = (Fraction(0),) * 3, Fraction(0)
-    else:
-        shown = mixed(first, second, (Fraction(0), Fraction(1), Fraction(1, 2))[code])
-    if is_smooth:
-        step = int.from_bytes(block[2:8], "little") >> 3 * (4 * y + x) & 7
-        alpha = alphas(block[0], block[1])[step]
-    return shown[0], shown[1], shown[2], alpha
+def colours_of(block: bytes) -> list[Texel]:
+    """What each code stands for in a block of 8 bytes, BC1, or 16 bytes, BC3; alpha as far as the code says it."""
+    words = int.from_bytes(block[-8:-6], "little"), int.from_bytes(block[-6:-4], "little")
+    first, second, one = colour(words[0]), colour(words[1]), Fraction(1)
+    if len(block) == 16 or words[0] > words[1]:
+        shares = Fraction(0), one, Fraction(1, 3), Fraction(2, 3)
+        return [(*mixed(first, second, share), one) for share in shares]
+    shares = Fraction(0), one, Fraction(1, 2)
+    return [*((*mixed(first, second, share), one) for share in shares), (Fraction(0),) * 4]
+
+
+def decode(block: bytes) -> list[Texel]:
+    """The 16 texels of a block, row by row."""
+    colours, codes = colours_of(block), int.from_bytes(block[-4:], "little")
+    texels = [colours[codes >> 2 * texel & 3] for texel in range(16)]
+    if len(block) == 8:
+        return texels
+    steps, values = int.from_bytes(block[2:8], "little"), alphas(block[0], block[1])
+    return [(*texels[texel][:3], values[steps >> 3 * texel & 7]) for texel in range(16)]
 
 
 def alphas(first: int, second: int) -> list[Fraction]:
@@ -53,11 +55,12 @@ def alphas(first: int, second: int) -> list[Fraction]:
 
 def picture(blocks: np.ndarray, width: int, height: int) -> np.ndarray:
     """float64[height, width, 4] of uint8[rows, columns, bytes] blocks."""
-    made = np.zeros((height, width, 4))
-    for y in range(height):
-        for x in range(width):
-            made[y, x] = [float(part) for part in decode(bytes(blocks[y // 4, x // 4]), x % 4, y % 4)]
-    return made
+    made = np.zeros((4 * blocks.shape[0], 4 * blocks.shape[1], 4))
+    for row, line in enumerate(blocks):
+        for column, block in enumerate(line):
+            texels = np.array(decode(bytes(block))).astype(np.float64)
+            made[4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = texels.reshape(4, 4, 4)
+    return made[:height, :width]
 
 
 def in_gob(byte: int, row: int) -> int:
@@ -74,7 +77,7 @@ def address(tiling: str, name: str, x: int, y: int, width: int, height: int) -> 
         return (row * across + column) * size
     if tiling == "block":
         gobs = 1
-        while gobs < 16 and 8 * gobs < down:
+        while gobs < 32 and 8 * gobs < down:
             gobs *= 2
         byte, blocks = column * size, -(-across * size // 64)
         tile = row // (8 * gobs) * blocks + byte // 64

@@ -2,8 +2,9 @@
 
 Endpoints of a block's colours are corners of the box around them, or of a box smaller by 1/16 at each end, along
 one of its four diagonals: the choice with the least squared error. In a block of one colour a channel errs by
-half a step of 5 or 6 bits at most, 4.2 and 2.1 of 255; alpha of BC3 by 1/14 of its range in the block at most. BC1 makes
-texels with an alpha below 128 transparent black, the others opaque. Texels beyond the picture repeat its last ones.
+half a step of 5 or 6 bits at most, 4.2 and 2.1 of 255; alpha of BC3 by 1/14 of its range in the block at most. BC1
+makes texels with an alpha below 128 transparent black, the others opaque. Texels beyond the picture repeat its last
+ones.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """The record behind a texture, sampler or surface handle: int64 words, which no program can write.
 
-``HANDLE`` is the address in device memory that programs know it by, a multiple of ``HANDLE_ALIGN``; ``MAGIC`` its kind. A texel lies at an offset,
-``ROW_BYTES`` and ``SLICE_BYTES`` apart where ``FIELDS`` are 0; otherwise ``tracer.memory.layout`` says what offsets
-count. An access of an offset is recorded at ``ADDRESS_BASE`` + ((offset >> ``ADDRESS_SHIFT``) & ``ADDRESS_MASK``).
+``HANDLE`` is the address in device memory that programs know it by, a multiple of ``HANDLE_ALIGN``; ``MAGIC`` its kind.
+A texel lies at an offset, ``ROW_BYTES`` and ``SLICE_BYTES`` apart where ``FIELDS`` are 0; otherwise
+``tracer.memory.layout`` says what offsets count. An access of an offset is recorded at ``ADDRESS_BASE`` +
+((offset >> ``ADDRESS_SHIFT``) & ``ADDRESS_MASK``).
 """
 
 (

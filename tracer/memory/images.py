@@ -2,8 +2,8 @@
 
 An image is memory of the device seen as texels; a texture reads it through a sampler's settings, a surface reads and
 writes it. A handle is an address in device memory that stands for a record beside it (``tracer.memory.image_record``),
-so that compute and image launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming Guide, texture and
-surface memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
+so that compute and image launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming
+Guide, texture and surface memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
 """
 
 from dataclasses import dataclass, field, replace
@@ -73,7 +73,9 @@ class Image:
             raise UserError(f"a {self.geometry} image must have six square faces, found {list(self.shape)}")
         if self.layout is not None:
             form, texel = self.layout.format, self.channels * record.ELEMENT_BYTES[record.ELEMENTS.index(self.element)]
-            if self.row_bytes or (form.block_bytes != texel if form.side == 1 else self.element != "uint8" or texel != 4):
+            if self.row_bytes or (
+                form.block_bytes != texel if form.side == 1 else self.element != "uint8" or texel != 4
+            ):
                 raise UserError(f"a layout must be of packed rows and of texels of its format, found {self.element}")
 
     def words(self, magic: int) -> np.ndarray:

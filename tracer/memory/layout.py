@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rayplay.tracer.memory import image_record as record
 
 TILINGS = ("linear", "block", "crisp")
-GOB_BYTES, GOB_WIDTH_BYTES, GOB_ROWS, MOST_GOBS = 512, 64, 8, 16
+GOB_BYTES, GOB_WIDTH_BYTES, GOB_ROWS, MOST_GOBS = 512, 64, 8, 32
 GOB_X, GOB_Y = (1, 2, 4, 8, 64, 256), (16, 32, 128)
 """Distance in a GOB by bit of the byte in a row, and of the row (``docs/sources/textures.md#block-linear``)."""
 CRISP_SIDE = 32
@@ -143,7 +143,8 @@ class Layout:
 
 def _fields(distances: list[int]) -> list[tuple[int, int]]:
     """Masks and factors of distances by bit; the last distance is that of all higher bits."""
-    last, made = len(distances) - 1, []
+    last = len(distances) - 1
+    made: list[tuple[int, int]] = []
     for bit, distance in enumerate(distances):
         mask, factor = -1 << bit if bit == last else 1 << bit, distance >> bit
         if made and made[-1][1] == factor:

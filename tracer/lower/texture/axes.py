@@ -10,7 +10,9 @@ NEAREST, LINEAR, INTEGER = range(3)
 
 AXIS = expanded(
     """
-define internal void @texture.axis(ptr %out, $I %bits, i32 %length, i32 %mode, i32 %kind, i1 %norm, i32 %step, ptr %fields) #0 {
+define internal void @texture.axis(
+  ptr %out, $I %bits, i32 %length, i32 %mode, i32 %kind, i1 %norm, i32 %step, ptr %fields
+) #0 {
 entry:
   %last = sub i32 %length, 1
   %lengths = spread i32 %length

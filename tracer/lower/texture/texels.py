@@ -18,7 +18,8 @@ WEIGHTS, WORDS, TAP_WORD_BYTES = 2048, 4096, 512
 """Offsets in the scratch: int32[taps][32] and int32[taps][4][32]."""
 NAN = 0x7FFFFFFF
 
-GATHER = expanded("""
+GATHER = expanded(
+    """
 define internal void @texture.gather(ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count, i64 %element) #0 {
 entry:
   %lanes = bitcast i32 %mask to $B
@@ -44,7 +45,10 @@ word:
 leave:
   ret void
 }
-""", BC1=image.BC1, BC3=image.BC3)
+""",
+    BC1=image.BC1,
+    BC3=image.BC3,
+)
 
 SINGLE, HALF, UNORM, SRGB, SNORM, PART, PART_SRGB, UNSIGNED, SIGNED = range(9)
 """Classes of texels: ``PART`` are those of blocks; the last two are integers that are read as such."""
@@ -206,7 +210,11 @@ def blend(kind: int) -> str:
     total = "$F" if kind in WHOLE else "$D"
     wide = "fpext $F %value to $D" if kind in (SINGLE, HALF) else _same(total)
     steps = (_SUM + _LOAD + _VALUE[kind] + _ADD).replace("$wide", f"%operand = {wide}").replace("$K", total)
-    return _made(f"blend.{NAMES[kind]}", kind, steps + _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")) + _ROUND.replace("  $rounded\n", ""))
+    return _made(
+        f"blend.{NAMES[kind]}",
+        kind,
+        steps + _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")) + _ROUND.replace("  $rounded\n", ""),
+    )
 
 
 def _same(lanes: str) -> str:
