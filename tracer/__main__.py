@@ -38,6 +38,7 @@ SHADERS = ("lit", "pbr")
 RULES = ("hardware", "crisp")
 TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
 TILINGS = ("linear", "block", "crisp")
+FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
 
@@ -145,6 +146,11 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
     add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear, or CRISP's "
         "tiles (default: linear; crisp with --rules crisp)")  # fmt: skip
+    add("--lod", choices=("on", "off"), default="on", help="whether textures have mip chains, of which a look-up "
+        "chooses the level of detail" + default)  # fmt: skip
+    add("--filter", choices=FILTERS, default="file", help="how texels and levels are blended" + default)
+    add("--anisotropy", type=_positive, default=1, metavar="N", help="most samples along the longer side of a pixel's "
+        "footprint, up to 16" + default)  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 
@@ -194,15 +200,14 @@ def _launch(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     from rayplay.tracer.draw import DrawRequest, draw
+    from rayplay.tracer.graphics.maps import Filtering
     from rayplay.tracer.graphics.stages import Rules
+    from rayplay.tracer.graphics.stored import Storage
 
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{options.shader}.trace"
-    rules = Rules(
-        options.rules,
-        options.batch_indices,
-        texture_format=options.texture_format,
-        texture_tiling=options.texture_tiling,
-    )
+    textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
+    storage = Storage(options.texture_format, options.texture_tiling)
+    rules = Rules(options.rules, options.batch_indices, textures=textures, storage=storage)
     width, height = options.size
     summary = draw(
         DrawRequest(options.scene, out, width, height, options.shader, options.camera, rules, options.backend)

@@ -4,15 +4,16 @@ Each stage is a launch of the trace; both of a draw are on the stream of its num
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.ptx.ir import Module
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
-from rayplay.tracer.graphics.frame import DRAW, place_maps, surface_constants, view_constants
+from rayplay.tracer.graphics.frame import DRAW, surface_constants, view_constants
 from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
+from rayplay.tracer.graphics.maps import Filtering, place_maps
 from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
@@ -39,20 +40,14 @@ class Shaders:
 
 @dataclass(frozen=True)
 class Rules:
-    """How draws are cut and rasterised."""
+    """How draws are cut, rasterised and textured."""
 
     rules: str = "hardware"
     batch_indices: int | None = 96
     max_vertices: int | None = None
     max_triangles: int | None = None
-    texture_format: str = "rgba8"
-    texture_tiling: str | None = None
-    """One of ``TILINGS``; None: as the rules have it."""
-
-    @property
-    def storage(self) -> Storage:
-        """How pictures lie in memory."""
-        return Storage(self.texture_format, self.texture_tiling or ("crisp" if self.rules == "crisp" else "linear"))
+    textures: Filtering = field(default_factory=Filtering)
+    storage: Storage = field(default_factory=Storage)
 
 
 @dataclass
@@ -99,7 +94,7 @@ def draw_scene(
     limits = {"batch_indices": rules.batch_indices, "max_vertices": rules.max_vertices,
               "max_triangles": rules.max_triangles}  # fmt: skip
     placed = [place_geometry(draw, memory, limits) for draw in scene.draws]
-    maps = place_maps(scene, memory, rules.storage)
+    maps = place_maps(scene, memory, rules.textures, rules.storage, rules.rules)
     for number, geometry in enumerate(placed):
         constants = np.zeros((), DRAW)
         surface = scene.surfaces[geometry.draw.surface]

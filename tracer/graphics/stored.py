@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.encode import encode
-from rayplay.tracer.memory.images import Image, image_of
+from rayplay.tracer.memory.images import Image
 from rayplay.tracer.memory.layout import FORMATS, Layout, plain
 
 TEXTURE_FORMATS = ("rgba8", *FORMATS)
@@ -20,20 +20,33 @@ class Storage:
     """How a draw's pictures lie in memory."""
 
     format: str = "rgba8"
-    """One of ``TEXTURE_FORMATS``. ``astc`` has addresses alone: texels are those of the file, uncompressed."""
-    tiling: str = "linear"
-    """One of ``TILINGS``."""
+    """One of ``TEXTURE_FORMATS``. ``astc`` has addresses alone: texels are the file's, uncompressed."""
+    tiling: str | None = None
+    """One of ``TILINGS``; None: CRISP's under its rules, else linear."""
 
-    def place(self, memory: DeviceMemory, texels: NDArray[np.uint8], name: str) -> Image:
-        """The image in memory of uint8[height, width, 4] texels, compressed where the format has blocks."""
-        if self == Storage():
-            return image_of(memory.allocate(texels, name=name), texels, "2d", 4)
+    def place(self, memory: DeviceMemory, levels: list[NDArray[np.uint8]], name: str, rules: str) -> list[Image]:
+        """Images of uint8[height, width, 4] levels, one after the other, compressed where the format has blocks."""
+        tiling = self.tiling or ("crisp" if rules == "crisp" else "linear")
         form = plain(4) if self.format == "rgba8" else FORMATS[self.format]
-        layout, (height, width) = Layout(form, self.tiling), texels.shape[:2]
-        stored = texels if form.element is None else encode(texels, self.format == "bc3")
-        address = memory.allocate(layout.arranged(stored, width, height), ALIGN_BYTES, name)
-        recorded = 0
-        if form.is_stored_beside:
-            size = layout.level(width, height).extent // form.scale
-            recorded = memory.allocate(size, ALIGN_BYTES, f"addresses of {name}")
-        return Image(address, (height, width), "uint8", 4, layout=layout, recorded_at=recorded)
+        is_plain = self.format == "rgba8" and tiling == "linear"
+        layout = None if is_plain else Layout(form, tiling)
+        held = [self._stored(layout, level) for level in levels]
+        align = 256 if is_plain else ALIGN_BYTES
+        start = memory.allocate(np.concatenate(held) if held else 0, align, name)
+        ends = np.cumsum([each.nbytes for each in held])
+        recorded = (
+            memory.allocate(int(ends[-1]) // form.scale, align, f"addresses of {name}") if form.is_stored_beside else 0
+        )
+        made = []
+        for end, each, level in zip(ends, held, levels, strict=True):
+            before = int(end) - each.nbytes
+            at = recorded + before // form.scale if recorded else 0
+            made.append(Image(start + before, level.shape[:2], "uint8", 4, layout=layout, recorded_at=at))
+        return made
+
+    def _stored(self, layout: Layout | None, texels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """A level's bytes as memory holds them."""
+        if layout is None:
+            return texels.reshape(-1)
+        blocks = texels if layout.format.element is None else encode(texels, self.format == "bc3")
+        return layout.arranged(blocks, texels.shape[1], texels.shape[0])

@@ -4,12 +4,16 @@
 A texel lies at an offset, ``ROW_BYTES`` and ``SLICE_BYTES`` apart where ``FIELDS`` are 0; otherwise
 ``tracer.memory.layout`` says what offsets count. An access of an offset is recorded at ``ADDRESS_BASE`` +
 ((offset >> ``ADDRESS_SHIFT``) & ``ADDRESS_MASK``).
+
+A texture with a mip chain has a record for each level, one after the other from the largest on; the handle is the
+first one's. A level's record says where its texels lie; how texels are read and filtered is what the first one says.
 """
 
 (
     HANDLE, MAGIC, BASE, WIDTH, HEIGHT, DEPTH, LAYERS, ROW_BYTES, SLICE_BYTES, ELEMENT, CHANNELS, GEOMETRY, TOTAL_BYTES,
-    LINEAR_MEMORY, FILTER, NORMALIZED, READ_FLOAT, SRGB, ADDRESS_X, ADDRESS_Y, ADDRESS_Z, BORDER,
-) = range(22)  # fmt: skip
+    LINEAR_MEMORY, FILTER, NORMALIZED, READ_FLOAT, SRGB, ADDRESS_X, ADDRESS_Y, ADDRESS_Z, LEVELS,
+    LEVEL_FILTER, MAX_ANISOTROPY, BORDER,
+) = range(25)  # fmt: skip
 EXTENT, ADDRESS_BASE, ADDRESS_SHIFT, ADDRESS_MASK, FIELDS = range(BORDER + 4, BORDER + 9)
 """Four words of the border hold bits of float64. ``EXTENT``: no offset reaches it. ``FIELDS``: how many of them."""
 FIELD_X = FIELDS + 1
@@ -34,5 +38,8 @@ BC1, BC3 = 8, 9
 ELEMENT_BYTES = (1, 1, 2, 2, 4, 4, 2, 4, 2, 2)
 
 FILTERS = ("nearest", "linear")
+LEVEL_FILTERS = ("nearest", "linear", "floor")
+NEAREST_LEVEL, BOTH_LEVELS, LOWER_LEVEL = range(3)
+MOST_ANISOTROPY = 16
 ADDRESS_MODES = ("wrap", "mirror", "clamp", "border")
 WRAP, MIRROR, CLAMP, OUTSIDE = range(4)

@@ -18,13 +18,15 @@ SRGB_TO_LINEAR = tuple(
 
 @compiled
 def open_record(machine: int, handle: int, magic: int) -> int:
-    """Host address of the record behind a handle; 0 for no such handle, another kind, or an image outside memory."""
+    """Host address of the record behind a handle; 0 for no such handle, another kind, or a level outside memory."""
     record = record_of(machine, handle) if handle & (image.HANDLE_ALIGN - 1) == 0 and handle else 0
     if record == 0 or word(record, image.MAGIC) != magic:
         return 0
-    size = word(record, image.TOTAL_BYTES)
-    if size and host_place(machine, word(record, image.BASE), size, 1, False) == 0:
-        return 0
+    for number in range(max(word(record, image.LEVELS), 1)):
+        level = record + number * image.RECORD_BYTES
+        size = word(level, image.TOTAL_BYTES)
+        if size and host_place(machine, word(level, image.BASE), size, 1, False) == 0:
+            return 0
     return record
 
 
