@@ -25,7 +25,7 @@ def mixed(a: Colour, b: Colour, share: Fraction) -> Colour:
 
 
 def colours_of(block: bytes) -> list[Texel]:
-    """What each code stands for in a block of 8 bytes, BC1, or 16 bytes, BC3; alpha as far as the code says it."""
+    """The colour of each code in a block of 8 bytes, BC1, or 16 bytes, BC3; alpha as far as the code says it."""
     words = int.from_bytes(block[-8:-6], "little"), int.from_bytes(block[-6:-4], "little")
     first, second, one = colour(words[0]), colour(words[1]), Fraction(1)
     if len(block) == 16 or words[0] > words[1]:

@@ -47,7 +47,7 @@ class DeviceMemory:
         self._rows = 0
         self.holes: list[Allocation] = []  # given back, with allocations behind them
         self._lent: dict[int, tuple[Allocation, int, int]] = {}  # by address; where memory ended before, and its gap
-        self._records = np.zeros((1, RECORD_WORDS), np.int64)  # by handle, behind a row that is nobody's
+        self._records = np.zeros((1, RECORD_WORDS), np.int64)  # by handle, behind a row without one
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order

@@ -23,7 +23,7 @@ CRISP_SIDE = 32
 
 @dataclass(frozen=True)
 class Format:
-    """What memory holds of a square of texels, its block: ``block_bytes``, counted as ``offsets``."""
+    """A square of texels in memory, its block: ``block_bytes``, counted as ``offsets``."""
 
     side: int
     block_bytes: int
@@ -114,7 +114,7 @@ class Layout:
         return [size << bits + bit for bit in range(columns)], [size << bit for bit in range(bits)]
 
     def words(self, width: int, height: int) -> dict[int, int]:
-        """Words of a record, but for where the image lies."""
+        """Words of a record that depend on the layout."""
         level, scale = self.level(width, height), self.format.scale
         shift = 0 if self.format.side == 1 else scale.bit_length() - 1
         made = {
@@ -142,7 +142,7 @@ class Layout:
 
 
 def _fields(distances: list[int]) -> list[tuple[int, int]]:
-    """Masks and factors of distances by bit; the last distance is that of all higher bits."""
+    """Masks and factors of distances by bit; the last one holds for all higher bits."""
     last = len(distances) - 1
     made: list[tuple[int, int]] = []
     for bit, distance in enumerate(distances):

@@ -56,7 +56,7 @@ def textured(name: str, tiling: str, size: tuple[int, int], blocks: np.ndarray, 
 
 
 def addresses_of(out: Outcome) -> np.ndarray:
-    """What the look-up was recorded with, a thread each, from the first one on."""
+    """Addresses that the look-up was recorded with, a thread each."""
     instructions, accesses = out.sink.table("instructions"), out.sink.table("accesses")
     rows = np.flatnonzero(instructions["operation_class"][accesses["instruction_id"]] == "texture")
     starts = accesses["address_offset"][rows]

@@ -140,18 +140,7 @@ class Footprint:
   %resident.at = getelementptr i8, ptr %results, i64 {4 * SLOT_BYTES}
   store $I splat (i32 1), ptr %resident.at, align 64""")
         if self.records:
-            self.put(f"""
-  %shift = trunc i64 %address.shift to i32
-  %shifts = spread i32 %shift
-  %offset.moved = lshr $I {offset}, %shifts
-  %offset.mask = trunc i64 %address.mask to i32
-  %offset.masks = spread i32 %offset.mask
-  %offset.kept = and $I %offset.moved, %offset.masks
-  %offset.long = zext $I %offset.kept to <32 x i64>
-  %base.spread = spread i64 %address.base
-  %addresses = add <32 x i64> %offset.long, %base.spread
-  %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
-  store <32 x i64> %addresses, ptr %addresses.at, align 64""")
+            self._note_addresses(offset)
         self.put("  br i1 %blends, label %linear, label %near")
         self.put("near:")
         self._tap(0, offset, (0, 0, 0), "splat (i32 256)", "near")
@@ -171,6 +160,21 @@ missing:
   br label %leave
 leave:
   ret i64 0""")
+
+    def _note_addresses(self, offset: str) -> None:
+        """Addresses that accesses are recorded with (``texel.address_of``)."""
+        self.put(f"""
+  %shift = trunc i64 %address.shift to i32
+  %shifts = spread i32 %shift
+  %offset.moved = lshr $I {offset}, %shifts
+  %offset.mask = trunc i64 %address.mask to i32
+  %offset.masks = spread i32 %offset.mask
+  %offset.kept = and $I %offset.moved, %offset.masks
+  %offset.long = zext $I %offset.kept to <32 x i64>
+  %base.spread = spread i64 %address.base
+  %addresses = add <32 x i64> %offset.long, %base.spread
+  %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
+  store <32 x i64> %addresses, ptr %addresses.at, align 64""")
 
     def _load(self, name: str, axis: int, place: int, kind: str) -> None:
         self.put(f"""

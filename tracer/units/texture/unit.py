@@ -267,7 +267,7 @@ def fits(record: int, sampler: int, settings: int) -> bool:
 
 @compiled
 def number_of_record(machine: int, record: int) -> int:
-    """Its row among the records; row 0 is nobody's."""
+    """Its row among the records, of which the first has no handle."""
     return (record - load_i64(machine + RECORDS)) // image.RECORD_BYTES
 
 
