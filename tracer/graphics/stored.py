@@ -24,29 +24,33 @@ class Storage:
     tiling: str | None = None
     """One of ``TILINGS``; None: CRISP's under its rules, else linear."""
 
-    def place(self, memory: DeviceMemory, levels: list[NDArray[np.uint8]], name: str, rules: str) -> list[Image]:
-        """Images of uint8[height, width, 4] levels, one after the other, compressed where the format has blocks."""
+    def place(
+        self, memory: DeviceMemory, levels: list[NDArray[np.uint8]], name: str, kind: str, rules: str
+    ) -> list[Image]:
+        """Images of uint8[(layers,) height, width, 4] levels, one after the other, compressed where the format has
+        blocks; ``kind`` is their geometry, 2d or a2d.
+        """
         tiling = self.tiling or ("crisp" if rules == "crisp" else "linear")
         form = plain(4) if self.format == "rgba8" else FORMATS[self.format]
         is_plain = self.format == "rgba8" and tiling == "linear"
         layout = None if is_plain else Layout(form, tiling)
         held = [self._stored(layout, level) for level in levels]
-        align = 256 if is_plain else ALIGN_BYTES
-        start = memory.allocate(np.concatenate(held) if held else 0, align, name)
-        ends = np.cumsum([each.nbytes for each in held])
-        recorded = (
-            memory.allocate(int(ends[-1]) // form.scale, align, f"addresses of {name}") if form.is_stored_beside else 0
-        )
+        align, ends = 256 if is_plain else ALIGN_BYTES, np.cumsum([each.nbytes for each in held])
+        start, recorded = memory.allocate(np.concatenate(held), align, name), 0
+        if form.is_stored_beside:
+            recorded = memory.allocate(int(ends[-1]) // form.scale, align, f"addresses of {name}")
         made = []
         for end, each, level in zip(ends, held, levels, strict=True):
             before = int(end) - each.nbytes
             at = recorded + before // form.scale if recorded else 0
-            made.append(Image(start + before, level.shape[:2], "uint8", 4, layout=layout, recorded_at=at))
+            made.append(Image(start + before, level.shape[:-1], "uint8", 4, kind, layout=layout, recorded_at=at))
         return made
 
     def _stored(self, layout: Layout | None, texels: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """A level's bytes as memory holds them."""
         if layout is None:
             return texels.reshape(-1)
-        blocks = texels if layout.format.element is None else encode(texels, self.format == "bc3")
-        return layout.arranged(blocks, texels.shape[1], texels.shape[0])
+        height, width = texels.shape[-3:-1]
+        layers = texels.reshape(-1, height, width, 4)
+        blocks = layers if layout.format.element is None else [encode(each, self.format == "bc3") for each in layers]
+        return np.concatenate([layout.arranged(each, width, height) for each in blocks])

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
+from rayplay.ptx.ir import Module
 from rayplay.tracer.__main__ import TEXTURE_FORMATS as COMMAND_FORMATS
 from rayplay.tracer.__main__ import TILINGS as COMMAND_TILINGS
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.graphics.stored import TEXTURE_FORMATS, Storage
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.encode import encode
+from rayplay.tracer.memory.images import Sampler, Texture, place_texture
 from rayplay.tracer.memory.layout import TILINGS
 from rayplay.tracer.scenes.textured import read_textured
 from tests.reference.block_slow import picture
+from tests.tracer.harness.execution import Handle, both
 
 
 def smooth(height: int, width: int) -> np.ndarray:
@@ -77,10 +80,49 @@ def test_the_command_knows_every_format_and_tiling() -> None:
 @pytest.mark.parametrize(("chosen", "share"), [("rgba8", 1), ("bc1", 8), ("bc3", 4), ("astc", 1)])
 def test_pictures_take_their_memory(chosen: str, share: int) -> None:
     memory = DeviceMemory()
-    Storage(chosen, "block").place(memory, [smooth(256, 256)], "x", "hardware")
+    Storage(chosen, "block").place(memory, [smooth(256, 256)], "x", "2d", "hardware")
     assert next(size for _, size, name in memory.allocations if name == "x") == 4 * 256 * 256 // share
     if chosen == "astc":
         assert next(size for _, size, name in memory.allocations if name == "addresses of x") == 256 * 256 // 4
+
+
+LAYERED = """
+    .visible .entry k(.param .u64 texture, .param .u64 given, .param .u64 result) {
+    .reg .b64 %rd<9>; .reg .b32 %r<12>; .reg .b32 %q<4>; .reg .f32 %f<4>; .reg .u32 %t;
+    ld.param.u64 %rd0, [texture]; ld.param.u64 %rd1, [given]; ld.param.u64 %rd2, [result];
+    mov.u32 %t, %tid.x; mul.wide.u32 %rd3, %t, 16; add.s64 %rd1, %rd1, %rd3; add.s64 %rd2, %rd2, %rd3;
+    ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1]; cvt.rn.f32.u32 %f1, %r4;
+    mov.b32 %f2, %r1; mov.b32 %f3, %r2;
+    tex.level.a2d.v4.f32.f32 {%q0, %q1, %q2, %q3}, [%rd0, {%r3, %f2, %f3, %f3}], %f1;
+    st.global.v4.b32 [%rd2], {%q0, %q1, %q2, %q3}; ret; }"""
+
+
+@pytest.mark.parametrize("tiling", TILINGS)
+@pytest.mark.parametrize("chosen", TEXTURE_FORMATS)
+def test_layers_and_levels_are_where_look_ups_read_them(chosen: str, tiling: str) -> None:
+    """A layered chain of odd sizes, each level of each layer by itself, texel after texel."""
+    random = np.random.default_rng(4)
+    chain = [random.integers(0, 256, (3, 37 >> k, max(19 >> k, 1), 4), np.uint8) for k in range(6)]
+    given, wanted = [], []
+    for level, layers in enumerate(chain):
+        height, width = layers.shape[1:3]
+        for layer, shown in enumerate(layers):
+            y, x = random.integers(0, height, 6), random.integers(0, width, 6)
+            place = np.stack([(x + 0.5) / width, (y + 0.5) / height], axis=1).astype(np.float32).view(np.uint32)
+            given.append(np.column_stack([place, np.full(6, layer), np.full(6, level)]).astype(np.uint32))
+            stored = shown / 255
+            if chosen in ("bc1", "bc3"):
+                stored = picture(encode(shown, chosen == "bc3"), width, height)
+            wanted.append(stored[y, x].astype(np.float32))
+    points = np.concatenate(given)
+
+    def make(memory: DeviceMemory, module: Module, address: int) -> int:
+        first, *rest = Storage(chosen, tiling).place(memory, chain, "x", "a2d", "hardware")
+        return place_texture(memory, Texture(first, Sampler(normalized=True), "normalized", levels=tuple(rest)))
+
+    handle = Handle(np.zeros(1), make)
+    out = both(LAYERED, [handle, points, np.zeros((len(points), 4), np.float32)], block=(len(points), 1, 1))
+    assert np.array_equal(out.buffers[2], np.concatenate(wanted))
 
 
 def drawn(scene: Path, tmp_path: Path, *words: str) -> tuple[np.ndarray, np.ndarray]:
