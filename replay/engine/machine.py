@@ -56,6 +56,7 @@ class Inputs:
         self.trace, self.gpu, self.sharing = trace, gpu, sharing
         self.work_classes = sharing.classes if sharing else ()
         self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
+        self.has_textures = bool((self.tables["instructions"]["operation_class"] == "texture").any())
         lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
         alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
         launches, self.ctas = read_launches(trace, gpu, lengths, alone)

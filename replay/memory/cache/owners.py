@@ -14,7 +14,7 @@ class Owners(NamedTuple):
     """Labels of the lines of all instances; a label is 2 x the place of the stream told apart + 1 for a texture."""
 
     owner: np.ndarray  # int32[rows]: label of each line that is in use
-    label: np.ndarray  # int64[instances]: of the access under way
+    label: np.ndarray  # int64[instances]: of the access under way; in an L1 whether it is of a texture alone
     class_of: np.ndarray  # int64[places]
     ways: np.ndarray  # int64[classes]: lines of a set from which on a class evicts its own alone
     use: np.ndarray  # int64[instances * classes, ways]: hits by how many lines of the set were used since

@@ -44,11 +44,11 @@ WAITER = 2  # the oldest
 WAITING = 3  # number of waiters
 ROW = 4  # line that was reserved, -1: none yet
 INDEX = 5  # chooses the set
-BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its stream
+BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its label (``owners``)
 FIRST = 7  # place of the oldest in the ring of the other waiters
 MSHR_COLUMNS = 8
 ATOMIC_SHIFT = 32
-STREAM_SHIFT = 33
+LABEL_SHIFT = 33
 # Columns of ``unit``.
 MSHR_FREE = 0  # free MSHR entries
 READY_HEAD = 1  # of the entries whose data is there
@@ -70,6 +70,8 @@ FILLS, EVICTIONS, WRITE_BACKS, MERGES = range(10, 14)
 COUNTERS = ("read_hits", "read_pending_hits", "read_line_misses", "read_sector_misses", "read_fails",
             "write_hits", "write_pending_hits", "write_line_misses", "write_sector_misses", "write_fails",
             "fills", "evictions", "write_backs", "merges")  # fmt: skip
+TEXTURE = len(COUNTERS)  # the answers once more, of texture reads alone
+TEXTURE_COUNTERS = tuple(f"texture_{name}" for name in COUNTERS[:5])
 HASHES = ("linear", "xor", "ipoly", "fermi", "multiplicative")
 REPLACEMENTS = ("lru", "fifo")
 WRITE_POLICIES = ("through", "back", "evict", "evict_global")
@@ -178,7 +180,7 @@ def make_state(
     rows, groups = instances * sets << way_shift, instances * sets
     buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
     ring, apart = ring_size(policy.miss_queue + 3), pitch(entries, MSHR_COLUMNS)
-    stats = np.zeros((instances, len(COUNTERS)), np.int64)
+    stats = np.zeros((instances, len(COUNTERS) + len(TEXTURE_COUNTERS)), np.int64)
     state = Cache(
         aligned_rows(rows, LINE_COLUMNS),
         np.zeros(instances * buckets, np.int32),
@@ -241,4 +243,4 @@ def set_of(state: Cache, index: int) -> int:
 
 def stats(state: Cache) -> dict[str, np.ndarray]:
     """Every counter per instance; accesses = hits + pending hits + misses, misses = line misses + sector misses."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    return {name: state.stats[:, index] for index, name in enumerate((*COUNTERS, *TEXTURE_COUNTERS))}

@@ -281,8 +281,8 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     lag = now + own[part, l2.COPIED] - used  # of the replacement's time behind the data array's
     tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
-    if tags.owners.are_kept:
-        label(state, part, state.input[row, 2] >> STREAM_SHIFT, state.input[row, 2] & ports.TEXTURE != 0, sector)
+    is_texture = int(state.input[row, 2] & ports.TEXTURE != 0)
+    label(state, part, state.input[row, 2] >> STREAM_SHIFT, is_texture, sector)
     if kind == WRITE:
         payload = word | state.input[row, 2] >> STREAM_SHIFT << WORD_BITS
         answer = write(tags, part, used, sector, home, byte_mask, 0, payload, queued)
@@ -292,6 +292,7 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         answered = answer != cache_state.FAIL and not goes_on and not tags.unit[part, cache_state.PARKED]
     else:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
+        tags.stats[part, cache_state.TEXTURE + answer] += is_texture
         answered = answer == cache_state.HIT
     tags.unit[part, cache_state.DATA_FREE_AT] += lag
     if answered and word >> ports.SM_BITS == ports.NO_ANSWER:
@@ -308,7 +309,7 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
 
 
 @inlined
-def label(state: l2.L2, part: int, stream: int, is_texture: bool, sector: int) -> None:
+def label(state: l2.L2, part: int, stream: int, is_texture: int, sector: int) -> None:
     """Note whose access is looked up, and how it uses its line."""
     state.tags.owners.label[part] = 2 * stream + is_texture
     if state.tags.owners.are_limited:
