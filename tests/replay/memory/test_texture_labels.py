@@ -18,7 +18,12 @@ PATHS = {
     "past the L1": ("texture.path=l1", "lsu.global_skips_l1=true"),
     "texture cache": ("texture.path=cache",),
     "lockstep": ("texture.path=l1", "sm.cluster=2"),
-    "L2 that allocates on a fill": ("texture.path=l1", "l2.allocate=on_fill", "l2.write_policy=through", "l2.write_allocate=none"),
+    "L2 that allocates on a fill": (
+        "texture.path=l1",
+        "l2.allocate=on_fill",
+        "l2.write_policy=through",
+        "l2.write_allocate=none",
+    ),
 }
 LINES = 64  # of each kind
 READS = ("texture_read", "read")
