@@ -1,4 +1,4 @@
-"""What a checkpoint holds of classes of work that share the GPU: their timeline, and the choices of their partition."""
+"""Classes of work in a checkpoint: their passes and timeline, and the choices of their partition."""
 
 from typing import Any
 

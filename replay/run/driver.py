@@ -192,7 +192,7 @@ class Replay:
             kernel_id = int(machine.dispatch.kernel[row, dispatch.KERNEL])
             self.kernels.end_kernel(kernel_id, dispatch.dismiss(machine.dispatch, row))
             machine.streams.finish(kernel_id)
-            self.adapting.kernels_ended([machine.launch_of[kernel_id].work_class])
+            self.adapting.kernel_ended(machine.launch_of[kernel_id])
         if not machine.streams.running and not machine.streams.is_over:
             self.kernels.note_kernels()
 

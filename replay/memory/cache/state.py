@@ -5,7 +5,6 @@ range of up to four sectors of 32 B; each sector is invalid, reserved (a fetch i
 Source: ``docs/sources/accel-sim.md#cache-strings``, which name the same choices by letters.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import HASH_FACTOR, inlined
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
-from rayplay.replay.memory.cache.owners import Owners, make_owners
+from rayplay.replay.memory.cache.owners import NOT_SHARED, Owners, Sharing, make_owners
 from rayplay.replay.memory.hashes import IPOLY, fermi_masks, parities, parity_masks
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
@@ -170,12 +169,9 @@ class Cache(NamedTuple):
 
 def make_state(
     policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False,
-    streams: int = 1, class_of: Sequence[int] = (), are_limited: bool = False,
+    streams: int = 1, sharing: Sharing = NOT_SHARED,
 ) -> Cache:  # fmt: skip
-    """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs.
-
-    class_of, are_limited  as in ``owners.make_owners``.
-    """
+    """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
     way_shift = (ways - 1).bit_length()
     rows, groups = instances * sets << way_shift, instances * sets
     buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
@@ -196,7 +192,7 @@ def make_state(
         np.zeros((instances, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),
-        make_owners(rows, instances, policy.ways, class_of, are_limited),
+        make_owners(rows, instances, sets, policy.ways, sharing),
         sets, policy.ways, way_shift, (policy.line_bytes // SECTOR_BYTES).bit_length() - 1, buckets,
         int(policy.set_hash == "multiplicative"), entries, apart, policy.mshr_merges, mshr_buckets, ring,
         WRITE_POLICIES.index(policy.write_policy), ALLOCATIONS.index(policy.allocate),

@@ -16,8 +16,9 @@ from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
+from rayplay.replay.memory.cache.owners import SAMPLED
 from rayplay.replay.memory.cache.state import set_of
-from rayplay.replay.memory.cache.tags import note_use
+from rayplay.replay.memory.cache.tags import note_alone, note_use
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
@@ -301,6 +302,9 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         respond(state, part, now, word)
     if answer == cache_state.FAIL:
         return False
+    group = cache_state.chosen_set(tags, home)
+    if tags.owners.monitored and group % SAMPLED == 0:
+        note_alone(tags, part, sector, group)
     own[part, l2.HEAD] += 1
     if own[part, l2.QUEUED] - own[part, l2.HEAD] + l2.CHUNK == state.input_queue:
         last = part * state.ring + wrap(own[part, l2.STALL_TAIL] - 1, state.ring)
@@ -312,7 +316,7 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
 def label(state: l2.L2, part: int, stream: int, is_texture: int, sector: int) -> None:
     """Note whose access is looked up, and how it uses its line."""
     state.tags.owners.label[part] = 2 * stream + is_texture
-    if state.tags.owners.are_limited:
+    if state.tags.owners.are_limited and state.tags.owners.monitored == 0:
         note_use(state.tags, part, sector)
 
 
