@@ -51,7 +51,7 @@ def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:
     quota = whole_sms(gpu.sm, classes)
     for sm in range(sms):
         owner = min(sm // parts, classes - 1)
-        level = min(sm - owner * parts + 1, parts)  # SMs over what is even run the last class with all
+        level = min(sm - owner * parts + 1, parts)  # SMs left over run the last class with all
         quota[sm] = divided(quota[sm], np.where(np.arange(classes) == owner, level, 0), parts)
     return Plan(quota)
 
