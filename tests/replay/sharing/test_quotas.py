@@ -107,7 +107,7 @@ def streams(folder: Path, op: Any, load_op: Callable[..., Any]) -> list[str]:
     return [f"stream={stream}", f"again={again}"]
 
 
-@pytest.mark.parametrize("ways", [(1, 15), (4, 12), (12, 4), (2, 3)])
+@pytest.mark.parametrize("ways", [(1, 15), (12, 4)])
 @pytest.mark.parametrize("partition", ["tap", "ucp"])
 def test_ways_hold_in_every_set(
     tmp_path: Path, op: Any, load_op: Callable[..., Any], partition: str, ways: tuple[int, int]
@@ -122,7 +122,7 @@ def test_ways_hold_in_every_set(
         assert (held <= ways).all()
         most.append(held.max(axis=0))
 
-    Replay(machine, interval=50).run(look)
+    Replay(machine, interval=200).run(look)
     assert (np.max(most, axis=0) == ways).all()  # they did fill up
 
 
@@ -143,7 +143,7 @@ def test_ways_that_shrink_hold_from_then_on(
         before = held
         above.append((ways.copy(), int(np.maximum(held - ways, 0).sum())))
 
-    Replay(machine, interval=50).run(look)
+    Replay(machine, interval=200).run(look)
     chosen = {tuple(ways.tolist()) for ways, _ in above}
     assert (16, 16) in chosen
     assert len(chosen) > 1
