@@ -1,6 +1,6 @@
 """A model of GPUs with caches (ours, beside the paper's): cycles of a launch from what its warps execute.
 
-A warp alone takes its dependent instructions one after another, and waits where it loads. So many warps as fit share an
+A warp alone takes its dependent instructions one after another, and waits where it loads. Resident warps share an
 SM, which issues, and sends sectors to L1, at most so fast; and the memory serves all SMs at its bandwidth:
 
     alone = a instructions + L waits,    L = h1 L1 + (1 - h1) (h2 L2 + (1 - h2) DRAM)
