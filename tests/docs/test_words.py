@@ -36,7 +36,9 @@ PHRASES = {
     "What": r"\AWhat\b",
     "Where": r"\AWhere\b",
 }
-FOLDERS = ("formats", "ptx", "tracer", "replay", "zatel", "hypa", "rayplay", "outside", "tools", "bench", "tests")
+FOLDERS = (
+    "formats", "ptx", "tracer", "replay", "zatel", "hypa", "crisp", "rayplay", "outside", "tools", "bench", "tests",
+)  # fmt: skip
 PAGES = "pages"
 
 
