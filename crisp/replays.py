@@ -37,7 +37,7 @@ class Replayed:
         return tuple(source for _, source in self.classes)
 
     def inputs(self) -> dict[str, Any]:
-        """What decides the replay, beside the traces."""
+        """Everything that decides the replay, beside the traces."""
         from rayplay.replay.sharing.rules import read_partition
 
         how = {"partition": asdict(read_partition(self.partition)), "interval": self.interval}

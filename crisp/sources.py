@@ -25,7 +25,7 @@ class Drawn:
         return f"{self.workload.name}-{self.size[0]}x{self.size[1]}"
 
     def inputs(self) -> dict[str, Any]:
-        """What decides the trace."""
+        """Everything that decides the trace."""
         return {"draw": described(self.workload), "size": self.size, "code": source_digest(CODE)}
 
     def make(self, out: Path) -> None:
@@ -49,7 +49,7 @@ class Shadowed:
         return f"{self.workload.name}-shadows-{self.size[0]}x{self.size[1]}"
 
     def inputs(self) -> dict[str, Any]:
-        """What decides the trace."""
+        """Everything that decides the trace."""
         return {"shadows": described(self.workload), "size": self.size, "code": source_digest(CODE)}
 
     def make(self, out: Path) -> None:
@@ -74,7 +74,7 @@ class Launched:
         return self.partner
 
     def inputs(self) -> dict[str, Any]:
-        """What decides the trace; ``UserError`` without the launch files, which stand in a checkout."""
+        """Everything that decides the trace; ``UserError`` without the launch files, which stand in a checkout."""
         files = [PARTNER_FOLDER / f"{PARTNERS[self.partner]}.{kind}" for kind in ("toml", "ptx")]
         if not all(file.is_file() for file in files):
             raise UserError(f"{PARTNER_FOLDER}: must hold the launch files of the partners, as a checkout does")

@@ -51,7 +51,7 @@ class Study:
         self._all("task", todo)
 
     def value(self, task: Task) -> dict[str, Any]:
-        """What a task found, after ``prepare``."""
+        """The finding of a task, after ``prepare``."""
         found = self._value(task)
         if found is None:
             raise UserError(f"{self.store.folder}: the store must keep its entries while it is used, but one is gone")

@@ -30,7 +30,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Suite:
-    """What a study draws and replays.
+    """Pictures and partners of a study.
 
     workloads  all pictures, by name.
     size       of a picture in pixels; ``larger``: of the same for Fig. 6.

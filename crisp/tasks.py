@@ -25,7 +25,7 @@ class Batched:
     sources: tuple[Source, ...] = ()
 
     def inputs(self) -> dict[str, Any]:
-        """What decides the counts."""
+        """Everything that decides the counts."""
         return {"batched": described(self.workload)["scene"], "sizes": BATCHES, "code": source_digest(["tracer"])}
 
     def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Counted:
         return (self.source,)
 
     def inputs(self) -> dict[str, Any]:
-        """What decides the counts, beside the trace."""
+        """Everything that decides the counts, beside the trace."""
         return {"counted": source_digest(["crisp/texture.py"])}
 
     def perform(self, traces: Sequence[Path]) -> dict[str, Any]:

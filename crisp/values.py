@@ -11,7 +11,7 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 
 
 class Case(NamedTuple):
-    """What a value is of; empty where it does not apply.
+    """Subject of a value; a field is empty where it does not apply.
 
     size       of the picture, WxH.
     graphics   picture of the suite; a mesh in the experiment ``batches``.

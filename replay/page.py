@@ -47,16 +47,33 @@ SHARING_TEXT = """\
 ## Classes of work together
 
 `rayplay replay [NAME=]TRACE[:STREAM,...] ... --gpu GPU --partition NAME` replays several traces, or streams of one, at
-once: each is a class of work, and a partition divides the GPU among them. A class whose launches have all ended begins
+once, and a partition divides the GPU among classes of work. A launch is `graphics` where the trace's table `stages`
+names it, `raytracing` where its program traces rays, else `compute`, and a trace has a class of each kind that it
+has; with `NAME=` it is one class. A class whose launches have all ended begins
 again until every other has ended once (`--each-once`: it does not); repeats of launch k of n launches in all have the
-numbers k + n, k + 2n and so on. Each trace has an address space of its own: its place stands above the 49 low bits of
+numbers k + n, k + 2n and so on. Launches of one stream in several classes keep their order in their first pass. Each
+trace has an address space of its own: its place stands above the 49 low bits of
 an address. Each class launches `sm.concurrent_kernels` of its kernels at a time, as its trace alone does. An SM takes
 a CTA of the first class in order that has one and fits.
 
-The table `classes` has the cycle at which each ended once and its slowdown against its own trace alone on the whole
-GPU; `class_counters` has every counter by class, and `class_timeline` by interval, with the lines of the L2 that
-each class holds. The class `""` has what belongs to no stream (see above), so that all sum to the total exactly.
-`weighted_speedup` and `fairness` in `summary.json` follow from the slowdowns.
+| table | has |
+|---|---|
+| `classes` | when each class ended once, and its slowdown against its launches alone on the whole GPU |
+| `class_metrics` | IPC, occupancy, miss rates and the other metrics of each class's own counters |
+| `class_counters` | every counter by class |
+| `class_timeline` | the same by interval (`--interval`), and lines in the L2 at its end, by what allocated them |
+| `launches` | class, kind, stage, draw and repeat of each launch, also of a draw's trace alone |
+| `texture_lines` | CTAs of each launch by the lines that their texture instructions read, likewise |
+
+The class `""` has what belongs to no stream (see above), so that all sum to the total exactly.
+`weighted_speedup` and `fairness` in `summary.json` follow from the slowdowns. Counters by draw, in pandas:
+
+    result = rayplay.open_result("together.result")
+    counters = result.to_pandas("counters").merge(result.to_pandas("launches"), on="kernel_id", how="left")
+    counters.groupby(["class", "draw", "unit", "counter"], dropna=False)["value"].sum()
+
+IPC of a class over time is `thread_instructions` of `class_timeline` over the interval, its occupancy
+`resident_warp_cycles` over interval x `sm.count` x `sm.warps`, and the composition of the L2 `l2_lines` over its lines.
 
 A partition is a `.toml` file with these keys; `--set partition.KEY=VALUE` changes one.
 

@@ -36,6 +36,7 @@ HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
 SHADERS = ("lit", "pbr")
 RULES = ("hardware", "crisp")
+FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
 
@@ -139,6 +140,11 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
+    add("--lod", choices=("on", "off"), default="on", help="whether textures have mip chains, of which a look-up "
+        "chooses the level of detail" + default)  # fmt: skip
+    add("--filter", choices=FILTERS, default="file", help="how texels and levels are blended" + default)
+    add("--anisotropy", type=_positive, default=1, metavar="N", help="most samples along the longer side of a pixel's "
+        "footprint, up to 16" + default)  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="as for render" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-SHADER.trace)")
 
@@ -188,10 +194,12 @@ def _launch(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     from rayplay.tracer.draw import DrawRequest, draw
+    from rayplay.tracer.graphics.maps import Filtering
     from rayplay.tracer.graphics.stages import Rules
 
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{options.shader}.trace"
-    rules = Rules(options.rules, options.batch_indices)
+    textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
+    rules = Rules(options.rules, options.batch_indices, textures=textures)
     width, height = options.size
     summary = draw(
         DrawRequest(options.scene, out, width, height, options.shader, options.camera, rules, options.backend)

@@ -1,7 +1,7 @@
 """From a scene to a trace of a rasterised picture: the verb ``draw``."""
 
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,6 @@ def _provenance(request: DrawRequest) -> dict[str, Any]:
         "shader": request.shader,
         "size": [request.width, request.height],
         "camera": request.camera,
-        "rules": vars(request.rules),
+        "rules": asdict(request.rules),
         "inputs": {path.name: file_digest(path) for path in (*scene_files(request.scene), PROGRAM)},
     }

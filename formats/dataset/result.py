@@ -109,6 +109,15 @@ CLASSES = Table(
     ),
 )  # fmt: skip
 
+CLASS_METRICS = Table(
+    "class_metrics", "metric of a class of work", optional=True, columns=(
+        Column("class", STRING, "name", "Name of the class."),
+        Column("metric", STRING, "name", "Metric as in summary.json, of the class's counters; undefined ones lack."),
+        Column("value", "float64", "see unit", "Its value, with the cycles of the replay and all units of the GPU."),
+        Column("unit", STRING, "name", "Unit of the value, 1 without."),
+    ),
+)  # fmt: skip
+
 CLASS_COUNTERS = Table(
     "class_counters", "counter of one unit instance of a class of work", optional=True, columns=(
         Column("class", STRING, "name", "Class that the events belong to; empty: none. All sum to the table counters."),
@@ -127,9 +136,32 @@ CLASS_TIMELINE = Table(
     ),
 )  # fmt: skip
 
+LAUNCHES = Table(
+    "launches", "launch of the table kernels, where there are draws or classes of work", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, as in kernels and counters."),
+        Column("class", STRING, "name", "Class of work that it belongs to; empty: the trace has the GPU to itself."),
+        Column("kind", STRING, "name", "Kind of work.", values=("graphics", "raytracing", "compute")),
+        Column("stage", STRING, "name", "vertex or fragment; empty: no stage of a draw."),
+        Column("draw", "int32", "id", "Draw of the trace; -1: of no draw."),
+        Column("draw_name", STRING, "name", "Mesh of the draw; empty: of no draw."),
+        Column("repeat", "uint32", "count", "0: the class's first pass."),
+        Column("trace", STRING, "name", "File of its trace."),
+        Column("trace_kernel_id", "uint32", "id", "Launch of that trace."),
+    ),
+)  # fmt: skip
+
+TEXTURE_LINES = Table(
+    "texture_lines", "launch with texture instructions and number of lines", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, in its first pass."),
+        Column("lines", "uint32", "lines", "Different lines of 128 B that the texture instructions of a CTA read."),
+        Column("ctas", "uint32", "count", "CTAs of the launch with this many."),
+    ),
+)  # fmt: skip
+
 RESULT = Format(
     "rayplay result", (1, 1),
-    (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS, CLASSES, CLASS_COUNTERS, CLASS_TIMELINE),
+    (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS, LAUNCHES, TEXTURE_LINES, CLASSES, CLASS_METRICS,
+     CLASS_COUNTERS, CLASS_TIMELINE),
 )  # fmt: skip
 METRIC_KINDS = ("sum", "max", "mean", "ratio")
 SUMMARY, HOST = "summary.json", "host.json"

@@ -1,9 +1,10 @@
-"""Classes of work that share a GPU: each a trace, or some streams of one.
+"""Classes of work that share a GPU: the launches of a trace, or of some streams of it, by what they do.
 
-A class is written ``[NAME=]TRACE[:STREAM[,STREAM...]]``. Its kind is ``raytracing`` where its trace has rays, else
-``compute``; a name that is one of the kinds says it itself. Each trace has an address space of its own: its number
-stands above the ``SPACE_SHIFT`` bits of an address, so that equal addresses of two traces are other memory. Classes
-that are streams of one trace share its memory.
+A launch is ``graphics`` where the table ``stages`` names it, ``raytracing`` where its program traces rays, else
+``compute``. ``TRACE[:STREAM[,STREAM...]]`` makes a class of each kind that it has; ``NAME=TRACE[...]`` makes one class,
+of the kind that is its name, else of its first kind in this order. Each trace has an address space of its own: its
+number stands above the ``SPACE_SHIFT`` bits of an address, so that equal addresses of two traces are other memory.
+Classes of one trace share its memory.
 """
 
 from collections.abc import Sequence
@@ -100,12 +101,22 @@ def join(given: Sequence[Given]) -> Joined:
     classes: list[WorkClass] = []
     for each in given:
         number = paths.index(each.path)
-        classes.append(_class_of(each, traces[number], number, spaces["kernels"][number], classes))
+        _add_classes(classes, each, traces[number], number, spaces["kernels"][number])
     return Joined(joined, tuple(classes), spaces)
 
 
-def _class_of(given: Given, trace: Trace, space: int, first_kernel: int, before: Sequence[WorkClass]) -> WorkClass:
-    """The class of a trace whose launches begin at ``first_kernel``."""
+def kinds_of(trace: Trace) -> np.ndarray:
+    """Kind of every launch of a trace: int64[launches], places in ``KINDS``."""
+    kinds = np.full(trace.rows("kernels"), KINDS.index("compute"))
+    instructions = trace.read("instructions", ["kernel_id", "operation_class"])
+    kinds[instructions["kernel_id"][instructions["operation_class"] == "trace"]] = KINDS.index("raytracing")
+    if "stages" in trace.tables:
+        kinds[trace.read("stages", ["kernel_id"])["kernel_id"]] = KINDS.index("graphics")
+    return kinds
+
+
+def _add_classes(classes: list[WorkClass], given: Given, trace: Trace, space: int, first_kernel: int) -> None:
+    """Add the classes of a trace whose launches begin at ``first_kernel`` of the joined trace."""
     streams = trace.read("kernels", ["stream"])["stream"]
     for stream in given.streams:
         if stream not in streams:
@@ -113,19 +124,20 @@ def _class_of(given: Given, trace: Trace, space: int, first_kernel: int, before:
     own = np.flatnonzero(np.isin(streams, given.streams)) if given.streams else np.arange(len(streams))
     if not len(own):
         raise UserError(f"{trace.path}: must have a launch to be a class of work")
-    kind = "raytracing" if "rays" in trace.tables and trace.rows("rays") else "compute"
-    if given.name in KINDS:
-        kind = given.name
-    alike = sum(each.name.rstrip("0123456789") == kind for each in before)
-    name = given.name or kind + (str(alike + 1) if alike else "")
-    for each in before:
-        if each.name == name:
-            raise UserError(f"class {name}: must have a name of its own, but {each.trace} has it")
-        if each.trace == trace.path and set(each.own_kernels) & set(own.tolist()):
-            raise UserError(f"{trace.path}: a launch must belong to one class, not to {each.name} and {name}")
-    return WorkClass(
-        name, kind, trace.path, given.streams, tuple((own + first_kernel).tolist()), tuple(own.tolist()), space
-    )  # fmt: skip
+    kinds = kinds_of(trace)[own]
+    groups = [(KINDS[number], own[kinds == number]) for number in np.unique(kinds)]
+    if given.name is not None:
+        groups = [(given.name if given.name in KINDS else groups[0][0], own)]
+    for kind, launches in groups:
+        alike = sum(each.name.rstrip("0123456789") == kind for each in classes)
+        name = given.name or kind + (str(alike + 1) if alike else "")
+        for each in classes:
+            if each.name == name:
+                raise UserError(f"class {name}: must have a name of its own, but {each.trace} has it")
+            if each.trace == trace.path and set(each.own_kernels) & set(launches.tolist()):
+                raise UserError(f"{trace.path}: a launch must belong to one class, not to {each.name} and {name}")
+        numbers = tuple((launches + first_kernel).tolist()), tuple(launches.tolist())
+        classes.append(WorkClass(name, kind, trace.path, given.streams, *numbers, space))
 
 
 def _listed(streams: np.ndarray) -> str:

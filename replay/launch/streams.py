@@ -5,7 +5,7 @@ trace, and each is launched whose stream has nothing running (``docs/sources/acc
 window of one kernel runs them one after the other, whatever their streams.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rayplay.replay.launch.launches import Launch
 from rayplay.replay.unit.streams import PLACES
@@ -24,13 +24,13 @@ class Streams:
         self.places = min(streams, max(self.most_at_once, PLACES)) if self.most_at_once > 1 else 1
         self.place_of: dict[int, int] = {}  # streams that are told apart, the one launched last at the end
 
-    def launch(self) -> list[Launch]:
-        """Take the kernels that may be launched now."""
+    def launch(self, waits: Callable[[Launch], bool] = lambda launch: False) -> list[Launch]:
+        """Take the kernels that may be launched now; ``waits``: whether one waits for another queue's."""
         while len(self.looked_at) < self.window and self.unfinished:
             self.looked_at.append(self.unfinished.pop())
         begun = []
         for launch in self.looked_at:
-            if launch.kernel_id not in self.running and launch.stream not in self.busy:
+            if launch.kernel_id not in self.running and launch.stream not in self.busy and not waits(launch):
                 self.running[launch.kernel_id] = launch
                 begun.append(launch)
         return begun

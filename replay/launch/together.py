@@ -1,9 +1,11 @@
 """Launches of several classes of work at once: each class launches as ``Streams`` has it, beside the others.
 
 A class whose launches have all ended begins again while another has not ended once, unless each is to run once.
-Repeats of launch k of n have the numbers k + n, k + 2n and so on. Source: ``docs/sources/crisp.md#streams``.
+Repeats of launch k of n have the numbers k + n, k + 2n and so on. Where launches of one stream belong to several
+classes they keep their order, until they are repeated. Source: ``docs/sources/crisp.md#streams``.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,6 +27,8 @@ class Together:
         self.queues = [Streams(own, window) for own in launches]
         self.repeats = [repeats and sum(launch.instructions for launch in own) > 0 for own in launches]
         self.passes = [0] * len(launches)
+        classes_of = Counter(stream for own in launches for stream in {launch.stream for launch in own})
+        self.mixed_streams = {stream for stream, classes in classes_of.items() if classes > 1}
         self.most_at_once = sum(queue.most_at_once for queue in self.queues)
         self.places = sum(queue.places for queue in self.queues)
         self.first_place = [sum(queue.places for queue in self.queues[:number]) for number in range(len(launches))]
@@ -43,8 +47,16 @@ class Together:
                 ahead = self.passes[number] * self.kernels
                 again = [replace(launch, kernel_id=launch.kernel_id + ahead) for launch in self.launches[number]]
                 queue.unfinished = list(reversed(again))
-            begun += queue.launch()
+            begun += queue.launch(self.waits)
         return begun
+
+    def waits(self, launch: Launch) -> bool:
+        """Whether an earlier launch of its stream, of another class, has not ended yet."""
+        if launch.stream not in self.mixed_streams or launch.kernel_id >= self.kernels:
+            return False
+        others = [queue for number, queue in enumerate(self.queues) if number != launch.work_class]
+        unfinished = (one for queue in others for one in (*queue.looked_at, *queue.unfinished))
+        return any(one.stream == launch.stream and one.kernel_id < launch.kernel_id for one in unfinished)
 
     def take_place(self, launch: Launch) -> int:
         """Place of a launched kernel's stream among the streams told apart."""

@@ -12,14 +12,16 @@ import numpy as np
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.launch.together import Together
 from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.results import metrics
 from rayplay.replay.results.counters import stream_counters, unit_counters
-from rayplay.replay.results.definitions import measure
+from rayplay.replay.results.definitions import METRICS, measure
 from rayplay.replay.results.ledger import Counters, flat
 from rayplay.replay.results.tables import STACK, Columns
 
 NO_CLASS = ""
 LINES = "l2_lines"  # unit of the timeline: lines held at the end of an interval, by what allocated them
 OF_LINES = ("texture", "other")
+NOT_OF_CLASSES = "dram_efficiency"  # of ticks that belong to no stream
 OF_CLASSES = ("warp_instructions", "resident_warp_cycles")  # counters of the SMs in the table ``classes``
 
 
@@ -104,8 +106,23 @@ def counter_columns(names: tuple[str, ...], rows: list[Counters]) -> Iterator[Co
                 }  # fmt: skip
 
 
+def metric_columns(machine: Machine, names: tuple[str, ...], rows: list[Counters], cycles: int) -> Columns:
+    """Columns of the table ``class_metrics``: the metrics of each class's own counters."""
+    found = [
+        (name, metric, float(value), METRICS[metric].unit)
+        for name, counters in zip(names, rows, strict=False)
+        for metric, value in metrics.values(machine.gpu, counters, cycles)
+        if value is not None and metric != NOT_OF_CLASSES
+    ]
+    name, metric, value, unit = zip(*found, strict=True)
+    return {
+        "class": np.array(name, object), "metric": np.array(metric, object), "value": np.array(value),
+        "unit": np.array(unit, object),
+    }  # fmt: skip
+
+
 def class_tables(timeline: ClassTimeline, spans: Mapping[int, tuple[int, int]]) -> dict[str, list[Columns]]:
-    """The tables ``classes``, ``class_counters`` and ``class_timeline`` at the end of a replay, in parts.
+    """The tables by class at the end of a replay, in parts.
 
     spans  kernel -> first cycle, first cycle after it.
     """
@@ -124,6 +141,7 @@ def class_tables(timeline: ClassTimeline, spans: Mapping[int, tuple[int, int]]) 
         "alone_cycles": np.zeros(len(classes), np.int64), "slowdown": np.zeros(len(classes)),
     }  # fmt: skip
     return {
-        "classes": [columns], "class_counters": list(counter_columns(timeline.names, counters)),
+        "classes": [columns], "class_metrics": [metric_columns(machine, timeline.names, counters, end)],
+        "class_counters": list(counter_columns(timeline.names, counters)),
         "class_timeline": timeline.parts,
     }  # fmt: skip

@@ -34,7 +34,7 @@ class Result:
     kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).
     ledger     what each kernel and interval added; the other tables are made of it when asked for.
     host       times of this machine.
-    by_class   tables of classes of work that shared the GPU, in parts.
+    by_class   tables of draws and of classes of work that shared the GPU, by name, in parts.
     """
 
     summary: dict[str, dict[str, Any]]
@@ -50,14 +50,17 @@ class Result:
         return f"<Result on {self.gpu.name}: {cycles:,} cycles, {len(self.summary)} metrics>"
 
     def to_pandas(self, table: str | None = None) -> Any:
-        """A table as a ``pandas.DataFrame``: one of ``TABLES``, ``kernels`` or ``pixels``; else the metrics."""
+        """A table as a ``pandas.DataFrame``: of ``TABLES``, ``by_class``, ``kernels``, ``pixels``; else the metrics."""
         from rayplay.formats.dataset.frames import frame, metric_frame
 
         if table is None:
             return metric_frame(self.summary)
         if table in ("kernels", "pixels"):
             return frame(getattr(self, table) or {})
-        check_choice(table, (*TABLES, "kernels", "pixels"), "to_pandas")
+        if table in self.by_class:
+            parts = self.by_class[table]
+            return frame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        check_choice(table, (*TABLES, "kernels", "pixels", *self.by_class), "to_pandas")
         return frame(self.table(table))
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.launch.together import Together
-from rayplay.replay.results.counters import stream_counters
+from rayplay.replay.results.by_class import class_counters
 from rayplay.replay.results.metrics import misses
 from rayplay.replay.sharing.plan import Observed
 
@@ -51,12 +51,10 @@ class Adapting:
         machine, together = self.machine, self.machine.streams
         assert isinstance(together, Together)
         owners = machine.memory.l2.tags.owners
-        instructions = np.zeros((machine.gpu.sm.count, len(together.launches)), np.int64)
-        accesses = np.zeros(len(together.launches), np.int64)
-        for place in range(together.places):
-            counters, number = stream_counters(machine, machine.now, place), together.class_of_place(place)
-            instructions[:, number] += counters["sm"]["warp_instructions"]
-            accesses[number] += misses({name: int(values.sum()) for name, values in counters["l2"].items()})[1]
+        classes = class_counters(machine, together, machine.now)[:-1]
+        instructions = np.stack([own["sm"]["warp_instructions"] for own in classes], axis=1)
+        l2 = [{name: int(values.sum()) for name, values in own["l2"].items()} for own in classes]
+        accesses = np.array([misses(own)[1] for own in l2], np.int64)
         use = owners.use[: len(owners.use) // owners.classes * owners.classes]
         return Observed(
             machine.now, instructions, accesses, use.reshape(-1, owners.classes, use.shape[1]).sum(axis=0), owners.use

@@ -19,6 +19,7 @@ from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.together import Together
 from rayplay.replay.memory import l1
 from rayplay.replay.results.by_class import ClassTimeline, class_tables
+from rayplay.replay.results.by_launch import launch_table, texture_line_table
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.results.per_kernel import Attribution
@@ -189,13 +190,17 @@ class Replay:
     def result(self) -> Result:
         """Metrics and tables at the end."""
         machine, ledger, spans = self.machine, self.kernels.ledger, self.kernels.spans
-        if self.by_class is None:
-            return collect(machine, ledger, spans)
-        for added in ledger.kernels:  # of a repeat that was cut off, what it had executed
-            launch = machine.launch_of.get(added.kernel_id)
-            if launch is not None and launch.kernel_id >= self.by_class.together.kernels:
-                done = int(ledger.by_name(added)["sm"]["warp_instructions"].sum())
-                machine.launch_of[launch.kernel_id] = replace(launch, instructions=done)
+        if self.by_class is not None:
+            for added in ledger.kernels:  # of a repeat that was cut off, what it had executed
+                launch = machine.launch_of.get(added.kernel_id)
+                if launch is not None and launch.kernel_id >= self.by_class.together.kernels:
+                    done = int(ledger.by_name(added)["sm"]["warp_instructions"].sum())
+                    machine.launch_of[launch.kernel_id] = replace(launch, instructions=done)
         result = collect(machine, ledger, spans)
-        result.by_class = class_tables(self.by_class, spans)
+        if self.by_class is not None or "stages" in machine.trace.tables:
+            launches = list(spans)
+            result.by_class["launches"] = [launch_table(machine.trace, launches, machine.work_classes)]
+            result.by_class["texture_lines"] = [texture_line_table(machine.trace, launches)]
+        if self.by_class is not None:
+            result.by_class |= class_tables(self.by_class, spans)
         return result

@@ -60,7 +60,7 @@ def alone(
 ) -> int:  # fmt: skip
     """Cycles of a class replayed alone on the whole GPU."""
     own = joined.classes[number]
-    selection = Selection(own.own_kernels) if own.streams else None
+    selection = Selection(own.own_kernels)
     found = simulate(own.trace, gpu, how.quantum, how.threads, None, progress, selection, model, how.interval)
     return int(found.value("gpu_cycles"))
 

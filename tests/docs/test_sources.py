@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "docs" / "sources"
 FOLDERS = (
     "bench", "crisp", "docs", "examples", "formats", "hypa", "outside", "ptx", "replay", "tests", "tools", "tracer",
-    "zatel",
+    "tuner", "zatel",
 )  # fmt: skip
 SUFFIXES = (".py", ".md", ".toml", ".h", ".cu", ".lark")
 FILES = sorted(

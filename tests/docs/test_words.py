@@ -37,8 +37,20 @@ PHRASES = {
     "Where": r"\AWhere\b",
 }
 FOLDERS = (
-    "formats", "ptx", "tracer", "replay", "zatel", "hypa", "crisp", "rayplay", "outside", "tools", "bench", "tests",
-)  # fmt: skip
+    "formats",
+    "ptx",
+    "tracer",
+    "replay",
+    "zatel",
+    "hypa",
+    "tuner",
+    "crisp",
+    "rayplay",
+    "outside",
+    "tools",
+    "bench",
+    "tests",
+)
 PAGES = "pages"
 
 

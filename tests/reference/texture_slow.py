@@ -1,8 +1,10 @@
-"""Texture fetching by the CUDA C++ Programming Guide, one texel after the other in plain Python."""
+"""Texture fetching by the CUDA C++ Programming Guide, one texel after the other in plain Python; mip chains by the
+Vulkan specification, with every length of a footprint an exact fraction.
+"""
 
 from fractions import Fraction
 from itertools import product
-from math import floor
+from math import ceil, floor
 
 import numpy as np
 
@@ -105,3 +107,62 @@ def fetch(
             total += weights[corner] * value
         result.append(np.float32(float(total)))
     return result
+
+
+def log2_floor(value: Fraction, parts: int) -> int:
+    """floor(parts * log2(value)), exactly."""
+    high = value**parts
+    guess = high.numerator.bit_length() - high.denominator.bit_length()
+    return guess if high >= Fraction(2) ** guess else guess - 1
+
+
+def level_of_detail(
+    lengths: list[int], along_x: list[float], along_y: list[float], most: int
+) -> tuple[Fraction, int, int]:
+    """Level of detail, samples, and the axis of the screen (0: x) along which they lie."""
+    x, y = (
+        sum(((Fraction(float(d)) * n) ** 2 for d, n in zip(step, lengths, strict=True)), Fraction(0))
+        for step in (along_x, along_y)
+    )
+    longer, shorter, axis = max(x, y), min(x, y), 0 if x > y else 1
+    if longer <= 1:
+        return Fraction(0), 1, axis
+    if most == 1:
+        return Fraction(log2_floor(longer, 128), 256), 1, axis
+    shorter = max(shorter, Fraction(1))
+    squared = min(longer / shorter, Fraction(most**2))
+    samples = next(n for n in range(1, most + 1) if n * n >= squared)
+    return Fraction(log2_floor(longer / squared, 128), 256), samples, axis
+
+
+def fetch_chain(
+    chain: list[np.ndarray],
+    coordinates: list[np.float32],
+    detail: tuple[Fraction, int, list[float]],
+    level_filter: str,
+    rest: tuple[int, int, tuple[str, ...], bool, bool],
+) -> list[np.float32]:
+    """Four channels of a mip chain. ``detail``: level of detail, samples, and the derivatives along which they lie.
+
+    ``rest``: layer, dimensions, modes, linear, normalized_read, as of ``fetch``.
+    """
+    layer, dimensions, modes, linear, normalized_read = rest
+    place, samples, slopes = detail
+    place = min(max(place, Fraction(0)), Fraction(len(chain) - 1))
+    levels = [(ceil(place + Fraction(1, 2)) - 1, Fraction(1))]
+    if level_filter == "floor":
+        levels = [(floor(place), Fraction(1))]
+    if level_filter == "linear":
+        share = place - floor(place)
+        levels = [(floor(place), 1 - share), *([(floor(place) + 1, share)] if share else [])]
+    totals = [Fraction(0)] * 4
+    for number in range(1, samples + 1):
+        along = number / (samples + 1) - 0.5
+        moved = [np.float32(float(c) + along * float(d)) for c, d in zip(coordinates, slopes, strict=False)]
+        for level, weight in levels:
+            colour = fetch(
+                chain[level], moved if samples > 1 else coordinates, layer, dimensions, modes, True, linear,
+                normalized_read,
+            )  # fmt: skip
+            totals = [t + weight * Fraction(float(c)) for t, c in zip(totals, colour, strict=True)]
+    return [np.float32(float(total / samples)) for total in totals]

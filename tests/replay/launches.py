@@ -25,8 +25,8 @@ class Kernel:
     name: str = "plain"
 
 
-def write_kernels(path: Path, kernels: list[Kernel]) -> Path:
-    """A trace of these launches; each has one block of one instruction."""
+def write_kernels(path: Path, kernels: list[Kernel], others: dict[str, dict[str, Any]] | None = None) -> Path:
+    """A trace of these launches; each has one block of one instruction. others: further tables."""
     count, ids = len(kernels), np.arange(len(kernels))
     none = {"destination_registers": np.zeros(0, np.uint32), "destination_registers_offset": np.zeros(count + 1, int)}
     none |= {"source_registers": np.zeros(0, np.uint32), "source_registers_offset": np.zeros(count + 1, int)}
@@ -55,7 +55,7 @@ def write_kernels(path: Path, kernels: list[Kernel]) -> Path:
         },
     }  # fmt: skip
     with TraceWriter(path, {"command": "test"}) as writer:
-        for name, columns in tables.items():
+        for name, columns in (tables | (others or {})).items():
             writer.put(name, columns)
         first = 0
         for kernel, launch in enumerate(kernels):

@@ -1,4 +1,4 @@
-"""Parts that all draws of a picture share: camera, light, texture handles, and the layout of the shaders' constants.
+"""Parts that all draws of a picture share: camera, light, and the layout of the shaders' constants.
 
 ``DRAW`` and ``VIEW`` are the structures of ``tracer/programs/graphics/graphics.h``.
 """
@@ -6,8 +6,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.memory import images
-from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import MAPS, Surface, TexturedScene
 
@@ -23,8 +21,6 @@ DRAW = np.dtype(
 VIEW = np.dtype(
     [("clip", "<f4", (4, 4)), ("eye", "<f4", 4), ("to_light", "<f4", 4), ("light", "<f4", 4), ("ambient", "<f4", 4)]
 )
-COLOUR_MAPS = ("baseColor", "emissive")
-"""Maps whose texels hold sRGB."""
 SUN = (0.45, 0.8, 0.4)
 """Direction to the light."""
 LIGHT, AMBIENT = (3.0, 2.9, 2.7), (0.32, 0.35, 0.4)
@@ -57,30 +53,6 @@ def view_constants(scene: TexturedScene, camera: Camera, width: int, height: int
     made["to_light"][:3] = np.array(SUN) / np.sqrt(np.dot(SUN, SUN))
     made["light"][:3], made["ambient"][:3] = LIGHT, AMBIENT
     return made.tobytes()
-
-
-def place_maps(scene: TexturedScene, memory: DeviceMemory) -> list[list[int]]:
-    """Handles of each surface's textures, 0 for none; pictures used twice have one copy for each colour space."""
-    texels = [memory.allocate(each.texels, name=f"picture {each.name}") for each in scene.pictures]
-    made: dict[tuple[int, bool], int] = {}
-
-    def handle(picture: int, is_colour: bool) -> int:
-        if picture < 0:
-            return 0
-        if (picture, is_colour) not in made:
-            held = scene.pictures[picture]
-            image = images.image_of(texels[picture], held.texels, "2d", 4)
-            chosen = "nearest" if held.is_nearest else "linear"
-            sampler = images.Sampler(filter=chosen, address=held.wrap, normalized=True)
-            made[picture, is_colour] = images.place_texture(
-                memory, images.Texture(image, sampler, "normalized", is_colour)
-            )
-        return made[picture, is_colour]
-
-    return [
-        [handle(number, name in COLOUR_MAPS) for name, number in zip(MAPS, surface.pictures, strict=True)]
-        for surface in scene.surfaces
-    ]
 
 
 def surface_constants(made: NDArray[np.void], surface: Surface, handles: list[int]) -> None:

@@ -4,15 +4,16 @@ Each stage is a launch of the trace; both of a draw are on the stream of its num
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.ptx.ir import Module
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
-from rayplay.tracer.graphics.frame import DRAW, place_maps, surface_constants, view_constants
+from rayplay.tracer.graphics.frame import DRAW, surface_constants, view_constants
 from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
+from rayplay.tracer.graphics.maps import Filtering, place_maps
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.raster.fragments import Fragments
@@ -38,12 +39,13 @@ class Shaders:
 
 @dataclass(frozen=True)
 class Rules:
-    """How draws are cut and rasterised."""
+    """How draws are cut, rasterised and textured."""
 
     rules: str = "hardware"
     batch_indices: int | None = 96
     max_vertices: int | None = None
     max_triangles: int | None = None
+    textures: Filtering = field(default_factory=Filtering)
 
 
 @dataclass
@@ -90,7 +92,7 @@ def draw_scene(
     limits = {"batch_indices": rules.batch_indices, "max_vertices": rules.max_vertices,
               "max_triangles": rules.max_triangles}  # fmt: skip
     placed = [place_geometry(draw, memory, limits) for draw in scene.draws]
-    maps = place_maps(scene, memory)
+    maps = place_maps(scene, memory, rules.textures, rules.rules)
     for number, geometry in enumerate(placed):
         constants = np.zeros((), DRAW)
         surface = scene.surfaces[geometry.draw.surface]

@@ -1,10 +1,15 @@
-"""The record in device memory behind a texture, sampler or surface handle, which is its address: int64 words."""
+"""The record in device memory behind a texture, sampler or surface handle, which is its address: int64 words.
+
+A texture with a mip chain has a record for each level, one after the other from the largest on; the handle is the
+first one's. A level's record says where its texels lie; how texels are read and filtered is what the first one says.
+"""
 
 (
     MAGIC, BASE, WIDTH, HEIGHT, DEPTH, LAYERS, ROW_BYTES, SLICE_BYTES, ELEMENT, CHANNELS, GEOMETRY, TOTAL_BYTES,
-    LINEAR_MEMORY, FILTER, NORMALIZED, READ_FLOAT, SRGB, ADDRESS_X, ADDRESS_Y, ADDRESS_Z, BORDER,
-) = range(21)  # fmt: skip
-RECORD_WORDS = BORDER + 4  # the border's four channels are the bits of float64
+    LINEAR_MEMORY, FILTER, NORMALIZED, READ_FLOAT, SRGB, ADDRESS_X, ADDRESS_Y, ADDRESS_Z, LEVELS, LEVEL_FILTER,
+    MAX_ANISOTROPY, BORDER,
+) = range(24)  # fmt: skip
+RECORD_WORDS = 32  # the border's four channels are the bits of float64; records of levels are aligned as the first
 RECORD_BYTES = 8 * RECORD_WORDS
 RECORD_ALIGN = 64
 
@@ -19,5 +24,8 @@ U8, S8, U16, S16, U32, S32, F16, F32 = range(8)
 ELEMENT_BYTES = (1, 1, 2, 2, 4, 4, 2, 4)
 
 FILTERS = ("nearest", "linear")
+LEVEL_FILTERS = ("nearest", "linear", "floor")
+NEAREST_LEVEL, BOTH_LEVELS, LOWER_LEVEL = range(3)
+MOST_ANISOTROPY = 16
 ADDRESS_MODES = ("wrap", "mirror", "clamp", "border")
 WRAP, MIRROR, CLAMP, OUTSIDE = range(4)

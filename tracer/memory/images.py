@@ -23,15 +23,24 @@ AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 3, "l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """How texels become values. One ``address`` mode stands for all axes."""
+    """How texels become values. One ``address`` mode stands for all axes.
+
+    level_filter: the nearest level of a mip chain, both beside the level of detail (trilinear with ``filter`` linear),
+    or its ``floor``. max_anisotropy: samples along the longer side of a pixel's footprint, 1 to 16.
+    """
 
     filter: str = "nearest"
+    level_filter: str = "nearest"
+    max_anisotropy: int = 1
     address: str | tuple[str, ...] = "clamp"
     normalized: bool = False
     border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         check_choice(self.filter, record.FILTERS, "filter")
+        check_choice(self.level_filter, record.LEVEL_FILTERS, "level_filter")
+        if not 1 <= self.max_anisotropy <= record.MOST_ANISOTROPY:
+            raise UserError(f"max_anisotropy must be 1 to {record.MOST_ANISOTROPY}, found {self.max_anisotropy}")
         for mode in self.modes():
             check_choice(mode, record.ADDRESS_MODES, "address")
         if len(self.modes()) != 3 or len(self.border) != 4:
@@ -83,7 +92,7 @@ class Image:
             record.DEPTH: depth, record.LAYERS: layers, record.ROW_BYTES: row, record.SLICE_BYTES: row * height,
             record.ELEMENT: element, record.CHANNELS: self.channels,
             record.GEOMETRY: record.GEOMETRIES.index(geometry), record.LINEAR_MEMORY: self.geometry == "linear",
-            record.TOTAL_BYTES: row * (height * depth * layers - 1) + width * texel,
+            record.TOTAL_BYTES: row * (height * depth * layers - 1) + width * texel, record.LEVELS: 1,
         }  # fmt: skip
         made[list(values)] = list(values.values())
         return made
@@ -93,23 +102,40 @@ class Image:
 class Texture:
     """An image read through a sampler. read is ``element``, or ``normalized``: 8 and 16-bit integers as floats.
 
-    srgb turns normalised 8-bit channels, but the fourth, from sRGB to linear.
+    srgb turns normalised 8-bit channels, but the fourth, from sRGB to linear. levels: the rest of a mip chain; each
+    image has half the lengths of the one before, rounded down, at least 1, and as many layers.
     """
 
     image: Image
     sampler: Sampler = field(default_factory=Sampler)
     read: str = "element"
     srgb: bool = False
+    levels: tuple[Image, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice(self.read, ("element", "normalized"), "read")
         integer = self.image.element[0] != "f"
         if self.read == "normalized" and self.image.element not in record.ELEMENTS[:4]:
             raise UserError(f"read 'normalized' must be of 8 or 16-bit integers, not of {self.image.element}")
-        if self.sampler.filter == "linear" and integer and self.read == "element":
-            raise UserError(f"filter 'linear' must be of floats or of read 'normalized', not of {self.image.element}")
+        for name in ("filter", "level_filter"):
+            if getattr(self.sampler, name) == "linear" and integer and self.read == "element":
+                raise UserError(
+                    f"{name} 'linear' must be of floats or of read 'normalized', not of {self.image.element}"
+                )
         if self.srgb and (self.image.element != "uint8" or self.read != "normalized"):
             raise UserError("srgb must be of uint8 and read 'normalized'")
+        if self.levels and not self.sampler.normalized:
+            raise UserError("a texture with a mip chain must have normalized coordinates")
+        for number, level in enumerate(self.levels):
+            wanted = level_shape(self.image, number + 1)
+            if level.shape != wanted or (level.element, level.channels) != (self.image.element, self.image.channels):
+                raise UserError(f"level {number + 1} must have the shape {list(wanted)}, found {list(level.shape)}")
+
+
+def level_shape(image: Image, level: int) -> tuple[int, ...]:
+    """The axes of a level of an image's mip chain; layers and faces stay."""
+    layered = image.geometry in ("a1d", "a2d", "cube", "acube")
+    return (*image.shape[:layered], *(max(length >> level, 1) for length in image.shape[layered:]))
 
 
 def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> Image:
@@ -132,10 +158,12 @@ def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> 
 
 def place_texture(memory: DeviceMemory, texture: Texture) -> int:
     """Put a texture's record into device memory; returns its handle."""
-    words = texture.image.words(record.TEXTURE_MAGIC)
-    _sampler_words(words, texture.sampler)
-    words[record.READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
-    words[record.SRGB] = texture.srgb
+    words = np.stack([level.words(record.TEXTURE_MAGIC) for level in (texture.image, *texture.levels)])
+    for level in words:
+        _sampler_words(level, texture.sampler)
+    words[:, record.LEVELS] = np.arange(len(words), 0, -1)
+    words[:, record.READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
+    words[:, record.SRGB] = texture.srgb
     return memory.allocate(words, record.RECORD_ALIGN, "a texture's or sampler's record", 0)
 
 
@@ -154,6 +182,8 @@ def place_surface(memory: DeviceMemory, image: Image) -> int:
 
 def _sampler_words(words: np.ndarray, sampler: Sampler) -> None:
     words[record.FILTER] = record.FILTERS.index(sampler.filter)
+    words[record.LEVEL_FILTER] = record.LEVEL_FILTERS.index(sampler.level_filter)
+    words[record.MAX_ANISOTROPY] = sampler.max_anisotropy
     words[record.NORMALIZED] = sampler.normalized
     words[record.ADDRESS_X : record.ADDRESS_X + 3] = [record.ADDRESS_MODES.index(mode) for mode in sampler.modes()]
     words[record.BORDER : record.BORDER + 4] = np.array(sampler.border, np.float64).view(np.int64)

@@ -23,6 +23,8 @@ ALPHA_MODES = ("OPAQUE", "MASK", "BLEND")
 WRAPS = {10497: "wrap", 33071: "clamp", 33648: "mirror"}
 NEAREST = (9728, 9984, 9986)
 """Filters of a sampler that take the nearest texel."""
+LEVEL_FILTERS = {9728: "", 9729: "", 9984: "nearest", 9985: "nearest", 9986: "linear", 9987: "linear"}
+"""Filters of a sampler by how they blend levels of a mip chain; the first two read the largest alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,10 @@ class Picture:
     wrap: tuple[str, str] = ("wrap", "wrap")
     """Along u and v: wrap, clamp or mirror."""
     is_nearest: bool = False
+    level_filter: str = "linear"
+    """Of a mip chain: nearest, linear (between two levels), or empty where the largest level alone is read."""
+    levels: tuple[NDArray[np.uint8], ...] = ()
+    """The chain behind ``texels`` where the file has one; else it is made of them."""
 
 
 @dataclass(frozen=True)
@@ -201,4 +207,5 @@ def _picture(path: Path, document: dict[str, Any], buffers: list[memoryview], nu
     else:
         data = read_uri(path, image["uri"], place)
     along_u, along_v = (WRAPS[sampler.get(axis, 10497)] for axis in ("wrapS", "wrapT"))
-    return Picture(name, read_texels(data, f"{path}: {place}"), (along_u, along_v), sampler.get("magFilter") in NEAREST)
+    texels, is_nearest = read_texels(data, f"{path}: {place}"), sampler.get("magFilter") in NEAREST
+    return Picture(name, texels, (along_u, along_v), is_nearest, LEVEL_FILTERS[sampler.get("minFilter", 9987)])

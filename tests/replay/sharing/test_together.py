@@ -38,12 +38,14 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(make_trace(folder / f"made{seed}.trace", seed, (40, 16), ctas=12)) for seed in (1, 2)]
 
 
-@pytest.mark.parametrize("partition", ["greedy", "mps"])
+@pytest.mark.parametrize("partition", ["greedy", "mps", "mig", "even", "tap"])
 @pytest.mark.parametrize("window", [1, 4])
 def test_one_class_alone_is_a_solo_replay(traces: list[str], tmp_path: Path, partition: str, window: int) -> None:
     gpu = load("mobile", [*GPU, f"sm.concurrent_kernels={window}"])
-    simulate(traces[0], gpu).write(tmp_path / "solo.result", {"command": "test"})
-    result = together(traces[:1], gpu, partition)
+    solo = simulate(traces[0], gpu)
+    solo.by_class = {}
+    solo.write(tmp_path / "solo.result", {"command": "test"})
+    result = together([f"all={traces[0]}"], gpu, partition)
     result.by_class = {}
     result.write(tmp_path / "class.result", {"command": "test"})
     assert digest(tmp_path / "class.result") == digest(tmp_path / "solo.result")
@@ -163,4 +165,4 @@ def test_what_does_not_go_together_is_one_line(tmp_path: Path) -> None:
 
 def test_every_table_of_classes_is_of_the_format() -> None:
     names = {table.name for table in RESULT.tables if table.name.startswith("class")}
-    assert names == {"classes", "class_counters", "class_timeline"}
+    assert names == {"classes", "class_metrics", "class_counters", "class_timeline"}

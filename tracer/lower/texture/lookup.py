@@ -2,8 +2,8 @@
 
 A program has one function for each kind of tex, ``texture.SETTINGS``, called as the unit is. It does a warp whose lanes
 share a texture that the unit has served for this instruction before, and hands every other one to the unit, which also
-does the rare forms: borders of a colour, offsets, results of half precision, images beyond 2 GiB. Its results have the
-unit's bits.
+does mip chains and the rare forms: borders of a colour, offsets, results of half precision, images beyond 2 GiB. Its
+results have the unit's bits.
 
 ``axes`` finds the texels along each axis, ``footprint`` weighs them, ``texels`` reads them and makes channels of them.
 The scratch of the rows holds what they hand on: the axes, then ``WEIGHTS`` and ``WORDS`` of each texel of a footprint.
@@ -23,10 +23,12 @@ from rayplay.tracer.units.settings import WIDTH_SHIFT
 from rayplay.tracer.units.texture.plan import HANDLE, RESULTS, SAMPLE, SAMPLER, TEXTURE
 
 PLAIN_RESULTS = RESULTS[:3]
+DETAIL = TEXTURE.pack(detail=3)
 IMAGE_WORDS = {
     "base": image.BASE, "layers": image.LAYERS, "row.step": image.ROW_BYTES, "slice.step": image.SLICE_BYTES,
     "element": image.ELEMENT, "channels": image.CHANNELS, "total": image.TOTAL_BYTES, "srgb": image.SRGB,
     "linear.memory": image.LINEAR_MEMORY, "fractions": image.READ_FLOAT, "norm.1": image.NORMALIZED,
+    "levels": image.LEVELS,
 }  # fmt: skip
 _CHECKS = """
   %is.linear.memory = icmp ne i64 %linear.memory, 0
@@ -44,7 +46,12 @@ _CHECKS = """
   %far.end = icmp ugt i64 %end, %arena_bytes
   %far.from = icmp ugt i64 %from, %arena_bytes
   %far = or i1 %far.end, %far.from
-  %bad.0 = or i1 %large, %far
+  %chain = icmp ugt i64 %levels, 1
+  %detail = and i64 %settings, $DETAIL
+  %has.detail = icmp ne i64 %detail, 0
+  %chosen = and i1 %chain, %has.detail
+  %large.far = or i1 %large, %far
+  %bad.0 = or i1 %large.far, %chosen
 """
 
 
@@ -61,6 +68,7 @@ def is_plain(settings: int) -> bool:
 
 def texture_function(e: Emitter, settings: int) -> str:
     """The function that does an instruction with these settings."""
+    settings &= ~DETAIL  # one function does all textures without a chain
     name = f"texture.{settings}"
     if name not in e.helpers:
         e.helper("texture.axis", lambda: AXIS)
@@ -183,7 +191,7 @@ open:
         for axis in range(self.axes):
             self.word(f"length.{axis}", "%record", image.WIDTH + axis)
             self.word(f"mode.{axis}.given", sampler, image.ADDRESS_X + axis)
-        self.put(_CHECKS.replace("$NORM", "false" if self.integer else "true"))
+        self.put(_CHECKS.replace("$NORM", "false" if self.integer else "true").replace("$DETAIL", str(DETAIL)))
         for axis in range(self.axes):
             self._mode(axis)
         self.put(f"  br i1 %bad.{self.axes}, label %slow, label %axes")

@@ -109,3 +109,19 @@ def cube_face(x: float, y: float, z: float) -> tuple[int, float, float]:
     else:
         face, m, s, t = (4, down, x, -y) if z >= 0 else (5, down, -x, -y)
     return face, single((s / m + one) * half), single((t / m + one) * half)
+
+
+@compiled
+def cube_slope(x: float, y: float, z: float, dx: float, dy: float, dz: float, axis: int) -> float:
+    """The derivative of a coordinate on the face of a cube, float64, where a direction changes by ``dx, dy, dz``."""
+    across, up, down = abs(x), abs(y), abs(z)
+    if across >= up and across >= down:
+        m, dm = across, dx if x >= 0 else -dx
+        c, dc = (z, dz) if axis == 0 else (y, dy)
+    elif up >= down:
+        m, dm = up, dy if y >= 0 else -dy
+        c, dc = (x, dx) if axis == 0 else (z, dz)
+    else:
+        m, dm = down, dz if z >= 0 else -dz
+        c, dc = (x, dx) if axis == 0 else (y, dy)
+    return 0.5 * (float(m) * dc - float(c) * dm) / (float(m) * m) if m != 0 else 0.0

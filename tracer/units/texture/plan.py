@@ -14,27 +14,31 @@ TEXTURE_QUERIES = (
     "num_mipmap_levels",
 )  # fmt: skip
 SAMPLER_QUERIES = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
-HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET = 0, 1, 2, 5, 6
-"""Input slots; coordinates and offsets have three each."""
+HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET, LEVEL = 0, 1, 2, 5, 6, 9
+"""Input slots; coordinates and offsets have three each. A level of detail, or the derivatives along x and along y."""
+BASE_LEVEL, GIVEN_LEVEL, GRADIENTS = range(3)
+DETAIL = {"level": GIVEN_LEVEL, "grad": GRADIENTS}
+"""Where the level of detail comes from, and how many operands say it."""
 
 
 TEXTURE = Settings(
     "TEXTURE",
     "action[2] geometry[3] result[3] integer component[2] has_sampler indirect sampler_indirect has_offset query[4] "
-    "kept[40]",
+    "detail[2] kept[40]",
 )
 """``indirect``: the handle is at the address, in the parameter buffer, that the slot holds.
 ``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the handles that a warp shares."""
 
 
 def plan_tex(i: Instruction, place: Place) -> UnitCall:
-    """``tex{.base,.level,.grad}.GEOMETRY.v4.RESULT.COORDINATE``: textures have one level, which is what all read."""
-    levels = {"level": 1, "grad": 2}.get(i.form.level, 0)
+    """``tex{.base,.level,.grad}.GEOMETRY.v4.RESULT.COORDINATE``; without a word for the level it is the base."""
+    detail = DETAIL.get(i.form.level, BASE_LEVEL)
     targets, source, rest = _parts(i)
-    if len(rest) - levels not in (0, 1):
+    if len(rest) - detail not in (0, 1):
         raise UnknownFormError(f"{i.full_opcode} with a comparison, or without a level")
     integer = i.form.type == "s32"
-    return _call(i, place, targets, source, rest[levels:], action=SAMPLE, integer=integer)
+    fields = {"action": SAMPLE, "integer": integer, "detail": detail}
+    return _call(i, place, targets, source, rest[detail:], rest[:detail], **fields)
 
 
 def plan_tld4(i: Instruction, place: Place) -> UnitCall:
@@ -43,16 +47,20 @@ def plan_tld4(i: Instruction, place: Place) -> UnitCall:
     if len(rest) > 1:
         raise UnknownFormError
     component = number_of(i.form.variant, COMPONENTS)
-    return _call(i, place, targets, source, rest, action=GATHER, component=component)
+    return _call(i, place, targets, source, rest, [], action=GATHER, component=component)
 
 
 def plan_txq(i: Instruction, place: Place) -> UnitCall:
-    """``txq.QUERY.b32`` of a texture or of a sampler; a texture has one level."""
+    """``txq.QUERY.b32`` of a texture or of a sampler, ``txq.level.QUERY.b32`` of a level."""
     query = i.form.variant
     action, queries = (QUERY_SAMPLER, SAMPLER_QUERIES) if query in SAMPLER_QUERIES else (QUERY_TEXTURE, TEXTURE_QUERIES)
     handle = queried(i.operands[1])
-    settings = TEXTURE.pack(action=action, query=number_of(query, queries), indirect=indirect(handle, place))
-    return UnitCall("texture", settings, ((handle, 64),), ((i.operands[0], 32),), False)
+    number, detail = number_of(query, queries), DETAIL.get(i.form.level, BASE_LEVEL)
+    settings = TEXTURE.pack(action=action, query=number, indirect=indirect(handle, place), detail=detail)
+    inputs: Inputs = [None] * (LEVEL + 1)
+    inputs[HANDLE] = (handle, 64)
+    inputs[LEVEL : LEVEL + detail] = given(i.operands[2 : 2 + detail], 32)
+    return UnitCall("texture", settings, tuple(inputs), ((i.operands[0], 32),), False)
 
 
 def queried(operand: Operand) -> Operand:
@@ -92,7 +100,7 @@ def coordinates(source: Texture, geometry: str) -> Inputs:
     count = 3 if geometry.endswith("cube") else DIMENSIONS[number_of(geometry, GEOMETRIES)]
     if not count + layered <= len(vector) <= 4 or None in vector:
         raise UnknownFormError(f"{geometry} with {len(vector)} coordinates")
-    inputs: Inputs = [None] * (OFFSET + 3)
+    inputs: Inputs = [None] * (LEVEL + 6)
     inputs[HANDLE] = (source.name, 64)
     inputs[LAYER : LAYER + layered] = given(vector[:layered], 32)
     inputs[COORDINATE : COORDINATE + count] = given(vector[layered : layered + count], 32)
@@ -109,13 +117,26 @@ def _offsets(inputs: Inputs, extra: list[Operand], geometry: str, i: Instruction
     inputs[OFFSET : OFFSET + count] = given(vector[:count], 32)
 
 
+def _detail(inputs: Inputs, said: list[Operand], geometry: str, i: Instruction) -> None:
+    """A level of detail, or two vectors of derivatives."""
+    count = 3 if geometry.endswith("cube") else DIMENSIONS[GEOMETRIES.index(geometry)]
+    for number, operand in enumerate(said):
+        vector = elements(operand)
+        wanted = count if len(said) > 1 else 1
+        if len(vector) < wanted:
+            raise UnknownFormError(f"{i.full_opcode} with {len(vector)} derivatives")
+        inputs[LEVEL + 3 * number : LEVEL + 3 * number + wanted] = given(vector[:wanted], 32)
+
+
 def _call(
-    i: Instruction, place: Place, targets: list[Operand | None], source: Texture, extra: list[Operand], **fields: int
-) -> UnitCall:
-    """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing."""
+    i: Instruction, place: Place, targets: list[Operand | None], source: Texture, extra: list[Operand],
+    said: list[Operand], **fields: int,
+) -> UnitCall:  # fmt: skip
+    """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing, ``said`` what gives the level."""
     geometry, result, sampler = i.form.geometry, i.form.types[0], source.sampler
     inputs = coordinates(source, geometry)
     _offsets(inputs, extra, geometry, i)
+    _detail(inputs, said, geometry, i)
     wanted = 2 if result == "f16x2" else 4
     if len(targets) not in (wanted, wanted + 1):
         raise UnknownFormError(f"{i.full_opcode} with {len(targets)} destinations")

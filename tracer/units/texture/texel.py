@@ -14,13 +14,17 @@ SRGB_TO_LINEAR = tuple(
 
 @compiled
 def open_record(machine: int, handle: int, magic: int) -> int:
-    """Host address of the record behind a handle; 0 for another kind, or an image outside memory."""
+    """Host address of the record behind a handle; 0 for another kind, or an image or level outside memory."""
     record = host_place(machine, handle, image.RECORD_BYTES, image.RECORD_ALIGN, False)
     if record == 0 or load_i64(record + 8 * image.MAGIC) != magic:
         return 0
-    size = load_i64(record + 8 * image.TOTAL_BYTES)
-    if size and host_place(machine, load_i64(record + 8 * image.BASE), size, 1, False) == 0:
+    levels = max(load_i64(record + 8 * image.LEVELS), 1)
+    if levels > 1 and host_place(machine, handle, levels * image.RECORD_BYTES, image.RECORD_ALIGN, False) == 0:
         return 0
+    for level in range(record, record + levels * image.RECORD_BYTES, image.RECORD_BYTES):
+        size = load_i64(level + 8 * image.TOTAL_BYTES)
+        if size and host_place(machine, load_i64(level + 8 * image.BASE), size, 1, False) == 0:
+            return 0
     return record
 
 

@@ -1,7 +1,8 @@
 """The texture unit: sampling, gathering and queries.
 
 Texels are blended in float64 with weights in 1/256 that make up 1, texels of weight 0 not at all, and the result is
-rounded once. A float result of an integer texture read as such, and an integer result of a float texture, are bits.
+rounded once. Look-ups of several levels or samples are rounded each, then summed in the same way. A float result of an
+integer texture read as such, and an integer result of a float texture, are bits.
 An access is recorded with the address of the texel nearest to the origin of the lane's footprint, brought into the
 image. Layers and faces are clamped to the image's.
 """
@@ -18,8 +19,8 @@ from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, loa
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 from rayplay.tracer.units.memory import END, FIRST, HOST, ROW_BYTES, host_place, refuse
 from rayplay.tracer.units.settings import take
-from rayplay.tracer.units.texture import addressing
-from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE, TEXTURE
+from rayplay.tracer.units.texture import addressing, levels
+from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, LEVEL, OFFSET, QUERY_SAMPLER, SAMPLE, TEXTURE
 from rayplay.tracer.units.texture.texel import channel, open_record, texel_address, word
 
 RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))
@@ -27,6 +28,7 @@ KEPT_ROWS = 8 * MACHINE.bounds
 RESULT_F16, RESULT_F16X2 = 3, 4
 # int64 words of the scratch: per axis the two texels and the weight of the second, -1 for the border
 FOOTPRINT = 9
+SUMS = SCRATCH + 8 * FOOTPRINT  # float64 of the four channels
 UNORM, SNORM, SIGNED, UNSIGNED_INT, HALF, FLOAT = 0x10D2, 0x10D0, 0x10D7, 0x10DA, 0x10DD, 0x10DE
 """OpenCL's channel types, of 8 bits where there are more, as PTX numbers them."""
 
@@ -56,8 +58,11 @@ def set_axis(footprint: np.ndarray, axis: int, first: int, weight: int, length: 
 
 
 @compiled
-def locate(record: int, sampler: int, rows: int, lane: int, settings: int, footprint: np.ndarray) -> None:
-    """The footprint of a lane: the texels along each axis, and their weights."""
+def locate(
+    record: int, sampler: int, rows: int, lane: int, settings: int, pick: levels.Chosen, sample: int,
+    footprint: np.ndarray,
+) -> None:  # fmt: skip
+    """The footprint of a lane's sample in the level of ``record``: the texels along each axis, and their weights."""
     geometry, integer = take(settings, TEXTURE.geometry), take(settings, TEXTURE.integer) != 0
     linear = (addressing.filters(sampler) or take(settings, TEXTURE.action) == GATHER) and not integer
     normalized = addressing.is_normalized(record, sampler) and not integer
@@ -80,6 +85,8 @@ def locate(record: int, sampler: int, rows: int, lane: int, settings: int, footp
         if word(record, image.LINEAR_MEMORY):
             mode, linear = image.OUTSIDE, False
         bits = u if axis == 0 else v if axis == 1 else input_word(rows, COORDINATE + 2, lane)
+        if pick.samples > 1:
+            bits = f32_bits(levels.moved(rows, lane, settings, pick, sample, axis))
         first, weight = addressing.first_texel(bits, integer, length, mode, normalized, linear)
         if take(settings, TEXTURE.has_offset):
             first += (input_word(rows, OFFSET + axis, lane) ^ 0x80000000) - 0x80000000
@@ -120,30 +127,57 @@ def result_bits(record: int, value: float, kind: int) -> int:
 
 
 @compiled
+def value_of(
+    machine: int, record: int, sampler: int, settings: int, footprint: np.ndarray, outside: bool, number: int
+) -> float:
+    """A channel of a footprint, not yet rounded."""
+    if take(settings, TEXTURE.action) == SAMPLE and number >= word(record, image.CHANNELS) and not outside:
+        return 1.0 if number == 3 else 0.0
+    if take(settings, TEXTURE.action) == SAMPLE:
+        return blend(machine, record, sampler, footprint, number)
+    x, y = footprint[1 if number in (1, 2) else 0], footprint[4 if number < 2 else 3]  # counter-clockwise from below
+    return value_at(machine, record, sampler, x, y, footprint[6], take(settings, TEXTURE.component))
+
+
+@compiled
+def note_address(record: int, rows: int, lane: int, footprint: np.ndarray) -> None:
+    """The address that a lane's access is recorded with."""
+    x, y, z = max(footprint[0], 0), max(footprint[3], 0), max(footprint[6], 0)
+    store_i64(rows + ADDRESSES + 8 * lane, texel_address(record, x, y, z))
+
+
+@compiled
+def store_result(rows: int, lane: int, number: int, bits: int, kind: int) -> None:
+    """A channel of a lane's result in its slot."""
+    if kind == RESULT_F16X2:
+        place = rows + RESULTS + (number >> 1) * SLOT_BYTES + 4 * lane
+        store_u32(place, bits & 0xFFFF if number & 1 == 0 else load_u32(place) | bits << 16)
+    else:
+        store_u32(rows + RESULTS + number * SLOT_BYTES + 4 * lane, bits)
+
+
+@compiled
 def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, sampler: int) -> None:
     """Results and recorded address of a lane."""
     footprint = carray(as_pointer(rows + SCRATCH), FOOTPRINT, np.int64)
-    locate(record, sampler, rows, lane, settings, footprint)
-    kind, channels = take(settings, TEXTURE.result), word(record, image.CHANNELS)
-    outside = footprint.min() < 0
+    sums = carray(as_pointer(rows + SUMS), 4, np.float64)
+    kind, pick = take(settings, TEXTURE.result), levels.chosen(record, sampler, rows, lane, settings)
+    single = pick.samples == 1 and pick.weight == 0
+    sums[:] = 0.0
+    for sample in range(pick.samples):
+        for step in range(2 if pick.weight else 1):
+            level = record + (pick.level + step) * image.RECORD_BYTES
+            locate(level, sampler, rows, lane, settings, pick, sample, footprint)
+            if sample == 0 and step == 0:
+                note_address(level, rows, lane, footprint)
+            weight, outside = pick.weight if step else levels.ONE - pick.weight, footprint.min() < 0
+            for number in range(4):
+                value = value_of(machine, level, sampler, settings, footprint, outside, number)
+                sums[number] = value if single else sums[number] + weight * float(np.float32(value))
     for number in range(4):
-        if take(settings, TEXTURE.action) == SAMPLE and number >= channels and not outside:
-            value = 1.0 if number == 3 else 0.0
-        elif take(settings, TEXTURE.action) == SAMPLE:
-            value = blend(machine, record, sampler, footprint, number)
-        else:  # counter-clockwise from the texel below
-            x, y = footprint[1 if number in (1, 2) else 0], footprint[4 if number < 2 else 3]
-            value = value_at(machine, record, sampler, x, y, footprint[6], take(settings, TEXTURE.component))
-        bits = result_bits(record, value, kind)
-        if kind == RESULT_F16X2:
-            place = rows + RESULTS + (number >> 1) * SLOT_BYTES + 4 * lane
-            store_u32(place, bits & 0xFFFF if number & 1 == 0 else load_u32(place) | bits << 16)
-        else:
-            store_u32(rows + RESULTS + number * SLOT_BYTES + 4 * lane, bits)
-    present = 2 if kind == RESULT_F16X2 else 4
-    store_u32(rows + RESULTS + present * SLOT_BYTES + 4 * lane, 1)
-    x, y, z = max(footprint[0], 0), max(footprint[3], 0), max(footprint[6], 0)
-    store_i64(rows + ADDRESSES + 8 * lane, texel_address(record, x, y, z))
+        value = sums[number] if single else sums[number] / (levels.ONE * pick.samples)
+        store_result(rows, lane, number, result_bits(record, value, kind), kind)
+    store_u32(rows + RESULTS + (2 if kind == RESULT_F16X2 else 4) * SLOT_BYTES + 4 * lane, 1)
 
 
 @compiled
@@ -161,7 +195,7 @@ def query_texture(record: int, number: int) -> int:
     if number == 6:
         geometry = word(record, image.GEOMETRY)
         return 0 if geometry < image.G_A1D or geometry == image.G_CUBE else word(record, image.LAYERS)
-    return 1
+    return word(record, image.LEVELS)
 
 
 @compiled
@@ -208,6 +242,9 @@ def query(machine: int, rows: int, mask: int, settings: int) -> int:
         if record == 0:
             return refuse(machine, lane, handle, STOP.bad_handle)
         number = take(settings, TEXTURE.query)
+        if take(settings, TEXTURE.detail) and not of_sampler:
+            level = min(input_word(rows, LEVEL, lane), word(record, image.LEVELS) - 1)
+            record += image.RECORD_BYTES * level
         value = query_sampler(record, number) if of_sampler else query_texture(record, number)
         store_u32(rows + RESULTS + 4 * lane, value)
     return 0
@@ -217,7 +254,7 @@ def query(machine: int, rows: int, mask: int, settings: int) -> int:
 def fits(record: int, sampler: int, settings: int) -> bool:
     """Whether a texture has the geometry that an instruction names, and can be read as its sampler says."""
     blends = (
-        addressing.filters(sampler)
+        (addressing.filters(sampler) or word(sampler, image.LEVEL_FILTER) == image.BOTH_LEVELS)
         and take(settings, TEXTURE.action) == SAMPLE
         and take(settings, TEXTURE.integer) == 0
     )
