@@ -49,10 +49,15 @@ def perform(arguments: argparse.Namespace) -> int:
         for experiment, of_one in work.items()
         for value in experiment.values({case: study.value(task) for case, task in of_one.items()})
     ]
-    drawn = {name: study.path_of(Drawn(one, chosen.size)).with_suffix(".png") for name, one in chosen.workloads.items()}
-    write(arguments.out, list(work), values, request(arguments, chosen), drawn)
+    sources = {source: _title(source) for task in tasks for source in task.sources if isinstance(source, Drawn)}
+    drawn = {name: study.path_of(one).with_suffix(".png") for one, name in sources.items() if one.size == chosen.size}
+    write(arguments.out, list(work), values, request(arguments, chosen) | {"is_drawn": bool(drawn)}, drawn)
     print(f"{arguments.out}/README.md: {len(values)} values of {len(work)} experiments")
     return 0
+
+
+def _title(source: Drawn) -> str:
+    return source.workload.name + ("" if source.lod else ", no levels of detail")
 
 
 def pixels(text: str | None) -> tuple[int, int] | None:
@@ -92,7 +97,8 @@ def write(
         writer.put("values", columns(values))
         for one in experiments:
             one.draw(values, writer.folder / f"{one.name}.png")
-        pictures(drawn, writer.folder / PICTURES)
+        if drawn:
+            pictures(drawn, writer.folder / PICTURES)
         found = {one: list(one.findings(values)) for one in experiments}
         (writer.folder / "README.md").write_text(page(found, values, made), encoding="utf-8")
 

@@ -9,6 +9,7 @@ import numpy as np
 from rayplay.zatel.study.draw import MARKERS, THEIRS, canvas, save
 
 __all__ = ["THEIRS", "bars", "canvas", "curves", "pictures", "save", "shares"]
+MOST_COLUMNS = 4
 FONT = {"fontsize": 8, "frameon": False}
 SHADES = {
     "texture": "#2c7fb8",
@@ -57,11 +58,20 @@ def curves(axis: Any, lines: Mapping[str, tuple[Sequence[float], Sequence[float]
 
 
 def pictures(files: Mapping[str, Path], path: Path) -> None:
-    """Pictures side by side with their names."""
-    from matplotlib import image
+    """Pictures with their names, four in a row at most."""
+    import matplotlib
 
-    figure, axes = canvas(len(files), 3.2, 2.2)
-    for axis, (name, file) in zip(axes, files.items(), strict=True):
+    matplotlib.use("Agg")
+    from matplotlib import image, pyplot
+
+    columns = min(len(files), MOST_COLUMNS)
+    rows = -(-len(files) // columns)
+    figure, axes = pyplot.subplots(
+        rows, columns, figsize=(3.2 * columns, 2.1 * rows), layout="constrained", squeeze=False
+    )
+    for axis in axes.flat[len(files) :]:
+        axis.set_axis_off()
+    for axis, (name, file) in zip(axes.flat, files.items(), strict=False):
         axis.imshow(image.imread(file), interpolation="nearest")
         axis.set_title(name, fontsize=9)
         axis.set_axis_off()

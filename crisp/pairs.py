@@ -18,10 +18,10 @@ def tasks(suite: Suite, gpu: str, partitions: Sequence[str]) -> Mapping[Case, Ta
     """Every pair under every partition."""
     return {
         Case(gpu, size_text(suite.size), name, partner, partition): Replayed(
-            (("graphics", Drawn(suite.workloads[name], suite.size)), ("compute", Launched(partner))),
+            (("graphics", Drawn(suite.workloads[name], suite.size)), ("compute", Launched(partner, launches))),
             gpu, partition, suite.interval,
         )
-        for name in suite.pairs for partner in suite.partners for partition in partitions
+        for name in suite.pairs for partner, launches in suite.partners.items() for partition in partitions
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from rayplay.tracer.scenes.resolve import data_folder
 
 PARTNERS = {"HOLO": "hologram", "VIO": "odometry", "NN": "segmentation"}
+FEW_LAUNCHES = {"HOLO": "0-3", "VIO": "0-6", "NN": "2-10"}  # one round, corners of the first frame, deeper layers
 PARTNER_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "partners"  # of a checkout
 RTX, ORIN = "RTX 3070", "Orin"
 GPUS = {RTX: "accelsim-rtx3070", ORIN: "accelsim-rtx3070"}
@@ -35,6 +36,7 @@ class Suite:
     workloads  all pictures, by name.
     size       of a picture in pixels; ``larger``: of the same for Fig. 6.
     pairs      pictures that run beside each partner.
+    partners   launches of each partner, as ``data select`` has them; ``None``: all.
     traced     picture that runs beside its own ray-traced shadows and the network.
     interval   cycles of a row of the series over time.
     """
@@ -43,7 +45,7 @@ class Suite:
     size: tuple[int, int]
     larger: tuple[int, int]
     pairs: tuple[str, ...]
-    partners: tuple[str, ...]
+    partners: Mapping[str, str | None]
     traced: str
     interval: int
     is_procedural: bool = False
@@ -82,7 +84,7 @@ def suite(quick: bool, size: tuple[int, int] | None = None, procedural: bool = F
         size=(width, height),
         larger=(width * 3 // 2, height * 3 // 2),
         pairs=(first,) if quick else tuple(one.name for one in chosen),
-        partners=tuple(PARTNERS),
+        partners=FEW_LAUNCHES if quick else dict.fromkeys(PARTNERS),
         traced=first,
         interval=2_000 if quick else 10_000,
         is_procedural=is_procedural,

@@ -15,7 +15,8 @@ class Case(NamedTuple):
 
     size       of the picture, WxH.
     graphics   picture of the suite; a mesh in the experiment ``batches``.
-    partner    what runs beside it.
+    partner    compute kernels beside it.
+    variant    what differs from the rest: no levels of detail, a class alone.
     """
 
     gpu: str = ""
@@ -23,6 +24,7 @@ class Case(NamedTuple):
     graphics: str = ""
     partner: str = ""
     partition: str = ""
+    variant: str = ""
 
 
 class Value(NamedTuple):
@@ -62,7 +64,7 @@ def published() -> tuple[Published, ...]:
 
 
 def _read(row: dict[str, str]) -> Published:
-    case = Case(*(row[name] for name in Case._fields))
+    case = Case(*(row.get(name, "") for name in Case._fields))
     value = Value(row["experiment"], case, row["quantity"], float(row["value"]), float(row["at"] or NAN))
     return Published(value, row["who"], row["source"])
 

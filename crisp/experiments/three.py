@@ -21,12 +21,12 @@ SPEEDUP, FAIRNESS = "weighted speed-up", "fairness"
 def tasks(suite: Suite) -> Mapping[Case, Task]:
     """All three under each partition, and each alone."""
     one = suite.workloads[suite.traced]
-    sources = (Drawn(one, suite.size), Shadowed(one, suite.size), Launched(NETWORK))
+    sources = (Drawn(one, suite.size), Shadowed(one, suite.size), Launched(NETWORK, suite.partners[NETWORK]))
     work: tuple[tuple[str, Source], ...] = tuple(zip(CLASSES, sources, strict=True))
     case = Case(RTX, size_text(suite.size), one.name, NETWORK)
     together = {case._replace(partition=name): Replayed(work, RTX, name, suite.interval) for name in PARTITIONS}
     alone = {
-        case._replace(partition=f"{ALONE} {name}"): Replayed(((name, source),), RTX, GREEDY, suite.interval)
+        case._replace(variant=f"{ALONE} {name}"): Replayed(((name, source),), RTX, GREEDY, suite.interval)
         for name, source in work
     }
     return together | alone
@@ -35,12 +35,12 @@ def tasks(suite: Suite) -> Mapping[Case, Task]:
 def values(found: Found) -> Iterator[Value]:
     """Slowdown of each class, weighted speed-up and fairness."""
     alone = {
-        case.partition.removeprefix(f"{ALONE} "): one["cycles"]
+        case.variant.removeprefix(f"{ALONE} "): one["cycles"]
         for case, one in found.items()
-        if case.partition.startswith(ALONE)
+        if case.variant.startswith(ALONE)
     }
     for case, one in found.items():
-        if case.partition.startswith(ALONE):
+        if case.variant:
             yield Value(NAME, case, "cycles", one["cycles"])
             continue
         speed = {name: alone[name] / one["classes"][name]["cycles"] for name in CLASSES}
@@ -83,8 +83,8 @@ def draw(values: Sequence[Value], path: Path) -> None:
     [case, *_] = singles(values, NAME, SPEEDUP)
     axes[0].set_title(f"{case.graphics} rasterised, its shadows by rays, {case.partner}; {case.gpu}", fontsize=9)
     sums = {what: list(singles(values, NAME, what).values()) for what in (SPEEDUP, FAIRNESS)}
-    bars(axes[1], PARTITIONS, sums, "1")
-    axes[1].set_title("all three together", fontsize=9)
+    bars(axes[1], PARTITIONS, sums, "of cycles alone / cycles")
+    axes[1].set_title("sum of all three, and least over most", fontsize=9)
     save(figure, path)
 
 

@@ -48,6 +48,7 @@ VALUES = Table(
         Column("graphics", STRING, "name", "Picture of the suite."),
         Column("partner", STRING, "name", "Compute kernels beside it."),
         Column("partition", STRING, "name", "How the GPU is divided among them."),
+        Column("variant", STRING, "name", "Difference from the rest: without levels of detail, a class alone."),
         Column("quantity", STRING, "name", "Name of the number."),
         Column("at", "float64", "see quantity", "Place along a series (cycle, indices, lines, kernel), or NaN."),
         Column("value", "float64", "see quantity", "The number; shares and rates are parts of 1."),

@@ -64,7 +64,7 @@ def test_an_interrupted_study_resumes(folder: Path, capsys: pytest.CaptureFixtur
 def test_pairs_need_textures_or_not_as_the_suite_has_them() -> None:
     procedural = suite(quick=True, procedural=True)
     by_name = {one.name: one for one in command.EXPERIMENTS}
-    assert not by_name["texture"].tasks(procedural)
+    assert not by_name["detail"].tasks(procedural)
     tasks = by_name["slicer"].tasks(procedural)
     assert Case("Orin", "128x72", "forest", "NN", "even") in tasks
     assert len(tasks) == 3 * 4

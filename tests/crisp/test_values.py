@@ -117,7 +117,7 @@ def test_weighted_speedup_and_fairness_of_three_classes() -> None:
         "classes": {name: {"cycles": cycles} for name, cycles in zip(three.CLASSES, (200, 100, 400), strict=True)},
     }
     found = {PAIR._replace(partition="mps"): together}
-    found |= {PAIR._replace(partition=f"alone {name}"): alone(100) for name in three.CLASSES}
+    found |= {PAIR._replace(variant=f"alone {name}"): alone(100) for name in three.CLASSES}
     values = list(three.values(found))
     assert singles(values, "three", three.SPEEDUP) == {PAIR._replace(partition="mps"): 0.5 + 1 + 0.25}
     assert singles(values, "three", three.FAIRNESS) == {PAIR._replace(partition="mps"): 0.25}
