@@ -155,7 +155,7 @@ def test_an_address_beside_a_handle_stands_for_nothing(beside: int) -> None:
 
 
 def test_records_are_part_of_a_checkpoint() -> None:
-    """A memory that goes back knows the handles of then alone; one that is restored knows those of the other."""
+    """A memory that goes back knows its handles up to then; a restored one knows all handles of the other."""
     memory, image = DeviceMemory(), Image(0, (4, 4), "float32")
     texture = Texture(image)
     place_texture(memory, texture)
