@@ -114,7 +114,7 @@ class TexturedScene:
     pictures: list[Picture]
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Lowest and highest corner in world space, float32[3] each, of what is finite; zero where nothing is."""
+        """Lowest and highest corner in world space, float32[3] each, of the finite corners; zero without any."""
         low, high = np.full(3, np.inf, np.float32), np.full(3, -np.inf, np.float32)
         for draw in self.draws:
             corners = draw.corners()
