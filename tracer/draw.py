@@ -108,7 +108,7 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     A glTF file with its textures and the records of its instances, a folder of maps (a material ball), the name of
     either in the data folder's ``scenes/textured``, or a scene for rays. Only the last has a camera of its own.
     """
-    path = _textured(name)
+    path = textured_file(name)
     if path is None:
         scene = load(name)
         made = drawn(scene)
@@ -124,7 +124,7 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     return textured, fit_camera(*textured.bounds()), inputs
 
 
-def _textured(name: str) -> Path | None:
+def textured_file(name: str) -> Path | None:
     """The glTF file or folder of maps that a name stands for."""
     given, folder = Path(name), data_folder() / "scenes" / "textured"
     known = [folder / f"{name}.glb", folder / f"{name}{BALL}"] if "/" not in name else []
