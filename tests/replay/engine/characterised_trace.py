@@ -153,7 +153,7 @@ def _address(line: Line, kernel: Kernel, warp: int, visit: int, lane: int) -> in
 
 def twin_config(values: dict[str, Any]) -> CharacterisedConfig:
     """The twin's GPU."""
-    base = twin_cases.twin_config({key: value for key, value in values.items() if key != "texture.path"})
+    base = twin_cases.twin_config(values)
     own = {
         name: values[f"rt.{name}"]
         for name in ("warps", "cores", "hit_cycles", "mshr_entries", "coalescing", "refused_chunk", "response",
@@ -169,7 +169,7 @@ def twin_config(values: dict[str, Any]) -> CharacterisedConfig:
         **vars(base), "schedulers": values["scheduler.count"], "registers": values["sm.registers"],
         "queue_entries": values["lsu.queue_entries"], "issue_cycles": values["lsu.issue_cycles"],
         "perfect_memory": values["lsu.perfect_memory"], "launch_cycles": values["sm.kernel_launch_cycles"],
-        "kernels": values["sm.concurrent_kernels"], "textures": values["texture.path"] == "cache",
+        "kernels": values["sm.concurrent_kernels"], "textures": values["texture.path"] != "l1",
         "rt": RtConfig(options, values["rt.cache"], private, values["rt.intersection_table"] == "baseline"),
     })  # fmt: skip
 
