@@ -118,7 +118,7 @@ def choose_write_back(state: lsu.Lsu, l1: cache.L1, sm: int, now: int) -> int:
 
 @inlined
 def part_over(state: lsu.Lsu, sm: int, now: int, at: int) -> bool:
-    """Complete a part of an operation; True when it was the last. The last texel of the texture unit begins its result."""
+    """Complete a part of an operation; True when it was the last. The last texel begins the texture unit's latency."""
     row = sm * lsu.OPERATIONS + at
     state.operation[row, lsu.MISSING] -= 1
     is_last_texel = state.texture.is_unit and state.operation[row, lsu.MISSING] == 1

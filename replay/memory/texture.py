@@ -1,14 +1,15 @@
-"""Texture accesses of an SM beside loads: a texture unit before the L1, or a texture cache.
+"""Texture accesses of an SM that are no loads: a texture unit before the L1, or a texture cache.
 
 Texture unit, peak rate: ``quads_per_cycle`` quads, one result per cycle. It takes texture instructions in order. The
 lanes of ``quads_per_request`` quads are a request: their texels merge into 32 B sectors, which enter the L1's banks as
 the LSU's do, but before them. A result is written back ``latency_cycles`` after the last texel of its instruction.
 Source: ``docs/sources/crisp.md#textures``.
 
-Texture cache, whose lines count as there once they are asked for, and whose results keep the accesses' order: one line looked up, one sector asked for, one result per cycle. A texture instruction looks up its different
-lines, one per cycle, the highest first, whatever its lanes want of them. A line that is not there takes the place of
-the one used longest ago at once, and the sectors of the line are asked for; what follows finds it there. Every access
-enters the fragment queue, which it leaves in order: a hit as soon as it is the first, a miss when its line has come.
+Texture cache, peak rate: one line looked up, one sector asked for, one result per cycle. Lines count as there once they
+are asked for, and results keep the accesses' order. A texture instruction looks up its different lines, one per cycle,
+the highest first, whatever its lanes want of them. A line that is not there takes the place of the one used longest ago
+at once, and the sectors of the line are asked for; what follows finds it there. Every access enters the fragment queue,
+which it leaves in order: a hit as soon as it is the first, a miss when its line has come.
 Source: ``docs/sources/vulkan-sim.md#textures``.
 """
 
@@ -75,7 +76,10 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
-        law(self.quads_per_request in (1, 2, 4, 8), f"quads_per_request must be 1, 2, 4 or 8, not {self.quads_per_request}")
+        law(
+            self.quads_per_request in (1, 2, 4, 8),
+            f"quads_per_request must be 1, 2, 4 or 8, not {self.quads_per_request}",
+        )
         law(self.sets & (self.sets - 1) == 0, f"sets must be a power of two, not {self.sets}")
 
     @property

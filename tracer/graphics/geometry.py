@@ -22,6 +22,7 @@ class Geometry:
     batches: VertexBatches
     addresses: dict[str, int]
     """Of its vertex buffers, by their names in ``DRAW``."""
+    bytes: dict[str, int]
 
     @property
     def invocations(self) -> int:
@@ -51,7 +52,7 @@ def place_geometry(draw: Draw, memory: DeviceMemory, limits: dict[str, int | Non
         "places": places,
     }  # fmt: skip
     named = {name: memory.allocate(values, name=f"{name} of draw {draw.name}") for name, values in held.items()}
-    return Geometry(draw, batches, named)
+    return Geometry(draw, batches, named, {name: values.nbytes for name, values in held.items()})
 
 
 def lend_outputs(geometry: Geometry, memory: DeviceMemory) -> dict[str, int]:

@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.ptx.ir import Module
+from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
 from rayplay.tracer.graphics.frame import DRAW, surface_constants, view_constants
-from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
+from rayplay.tracer.graphics.geometry import (
+    CTA_THREADS,
+    OUTPUTS,
+    VARYINGS,
+    Geometry,
+    lend_outputs,
+    place_geometry,
+    shaded,
+)
 from rayplay.tracer.graphics.maps import Filtering, place_maps
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
@@ -20,7 +29,7 @@ from rayplay.tracer.raster.fragments import Fragments
 from rayplay.tracer.raster.output import write_colours
 from rayplay.tracer.raster.pipeline import rasterise
 from rayplay.tracer.raster.state import DrawState, Framebuffer
-from rayplay.tracer.record.visits import AnySink
+from rayplay.tracer.record.visits import AnySink, records_of
 from rayplay.tracer.run import Numbering, run_compute_launch
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import TexturedScene
@@ -128,6 +137,9 @@ class _Running:
         if not geometry.invocations:
             return
         kernel = self.numbering.kernels
+        read = [(address, geometry.bytes[name]) for name, address in geometry.addresses.items()]
+        written = [(outputs[name], 4 * width * geometry.invocations) for name, width in OUTPUTS.items()]
+        self._find_in_l2([*read, *written])
         self._launch(self.shaders.vertex, number, geometry.invocations, constants, view)
         vertices = shaded(outputs, geometry.invocations, self.memory)
         for address in outputs.values():
@@ -162,11 +174,24 @@ class _Running:
         for name, address in (lent | {"target": self.target.address}).items():
             constants[name] = address
         self.target.clear(slots)
+        rows = len(fragments) // CTA_THREADS * CTA_THREADS  # a last CTA that is not whole finds nothing
+        self._find_in_l2([(lent[name], 4 * width * rows) for name, width in VARYINGS.items()])
         self._launch(self.shaders.fragment, number, len(fragments), constants, view)
         colours, kept = self.target.colours(slots)
         write_colours(self.framebuffer, state, fragments, colours, kept if state.discards else None)
         for address in (*lent.values(), *behind):
             self.memory.give_back(address)
+
+    def _find_in_l2(self, stretches: list[tuple[int, int]]) -> None:
+        """By CRISP's rules: what the next launch finds in the L2, (address, bytes), as host copies leave it there.
+
+        Source: ``docs/sources/crisp.md#traffic-between-stages``.
+        """
+        if self.rules.rules != "crisp" or records_of(self.sink) != RECORD_ALL:
+            return
+        rows = np.array([(self.numbering.kernels, *stretch) for stretch in stretches if stretch[1]], np.uint64)
+        names = ("kernel_id", "address", "bytes")
+        self.sink.put("copies", dict(zip(names, rows.reshape(-1, 3).T, strict=True)))
 
     def _launch(self, entry: str, number: int, threads: int, constants: NDArray[np.void], view: bytes) -> None:
         launch = ComputeLaunch(

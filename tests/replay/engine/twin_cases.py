@@ -178,7 +178,8 @@ def texture_unit(random: Random) -> dict[str, Any]:
         return {}
     pick = random.choice
     return {
-        "texture.path": "unit", "texture.sass_accesses": random.random() < 0.8, "texture.latency_cycles": pick((1, 7, 90)),
+        "texture.path": "unit", "texture.sass_accesses": random.random() < 0.8,
+        "texture.latency_cycles": pick((1, 7, 90)),
         "texture.quads_per_cycle": pick((1, 2, 8)), "texture.quads_per_request": pick((1, 2, 4, 8)),
         "texture.queue_entries": pick((1, 2, 8)),
     }  # fmt: skip

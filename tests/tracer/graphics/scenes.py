@@ -42,11 +42,12 @@ def scene(draws: list[Draw], surfaces: list[Surface], pictures: tuple[np.ndarray
 
 
 def drawn(
-    made: TexturedScene, shader: str = "lit", sink: AnySink = None, backend: str = "machine", camera: Camera = CAMERA
-) -> Picture:
+    made: TexturedScene, shader: str = "lit", sink: AnySink = None, backend: str = "machine", camera: Camera = CAMERA,
+    rules: Rules | None = None,
+) -> Picture:  # fmt: skip
     """The picture of a scene."""
     shaders = Shaders(MODULE, fragment=f"fragment_{shader}")
-    return draw_scene(made, shaders, camera, SIZE, Rules(), sink, backend, progress=False)
+    return draw_scene(made, shaders, camera, SIZE, rules or Rules(), sink, backend, progress=False)
 
 
 def middle(picture: Picture) -> np.ndarray:
