@@ -246,7 +246,7 @@ def static_of(
     cta_warps      int64[kernels]: warps of a CTA.
     held_ctas      int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
     lsu            description of the load/store unit.
-    request_lanes  lanes of a request of the texture unit; 0: there is none.
+    request_lanes  lanes of a request of the texture unit; 0: without one.
     """
     kernel, spaces = instructions["kernel_id"], instructions["memory_space"].astype(str)
     shared, local = (kernels[f"{name}_base"].astype(np.int64) for name in ("shared", "local"))

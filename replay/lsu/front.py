@@ -9,7 +9,7 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
-from rayplay.replay.memory.cache.state import FULL
+from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
 from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
@@ -99,7 +99,9 @@ def fill_banks(
     Returns the banks that have had one; taken: before.
     """
     cursor, addend = state.operation[row, lsu.CURSOR], state.operation[row, lsu.ADDEND]
-    whole = FULL if state.texture.is_unit and state.operation[row, lsu.KIND] == op.TEXTURE else 0  # sectors of texels
+    whole = (
+        cache_state.FULL if state.texture.is_unit and state.operation[row, lsu.KIND] == op.TEXTURE else 0
+    )  # sectors of texels
     line, first, entered = -1, cursor, taken
     while cursor < end:
         sector = work.sector[cursor] + addend
@@ -182,7 +184,7 @@ def join_texture_unit(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> b
 
 @inlined
 def ask_for_texels(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int) -> None:
-    """A cycle of the texture unit: sectors of one request enter the banks, before those of the front."""
+    """A cycle of the texture unit: sectors of one request enter the banks, before the front's."""
     unit, stats = state.texture.unit, state.texture.stats
     unit[sm, texture.TAKEN] = 0
     at = texture.next_instruction(state.texture, sm, now)

@@ -106,7 +106,7 @@ LSU = {
     "texture_misses": Counter(EVENTS, "Lines that they had to ask for"),
     "texture_instructions": Counter(EVENTS, "Texture instructions that the texture unit took"),
     "texture_requests": Counter(EVENTS, "Groups of quads whose texels they asked for"),
-    "texture_sectors": Counter(EVENTS, "Sectors of these sent to the L1's tags; counted among sectors, too"),
+    "texture_sectors": Counter(EVENTS, "Sectors of these sent to the L1's tags; among sectors"),
     "blocked_cycles": Counter(CYCLES, "Cycles in which the oldest access of a bank found no room in the L1"),
 }
 RT_UNIT = {

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.graphics.environment import place_environment
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
 from rayplay.tracer.graphics.frame import surface_values, view_values
@@ -25,7 +24,7 @@ from rayplay.tracer.raster.fragments import Fragments
 from rayplay.tracer.raster.output import write_colours
 from rayplay.tracer.raster.pipeline import rasterise
 from rayplay.tracer.raster.state import DrawState, Framebuffer
-from rayplay.tracer.record.visits import AnySink, records_of
+from rayplay.tracer.record.visits import AnySink, VisitSink
 from rayplay.tracer.run import Numbering, run_compute_launch
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import Draw, TexturedScene
@@ -183,7 +182,7 @@ class _Running:
 
         Source: ``docs/sources/crisp.md#traffic-between-stages``.
         """
-        if self.rules.rules != "crisp" or records_of(self.sink) != RECORD_ALL:
+        if self.rules.rules != "crisp" or self.sink is None or isinstance(self.sink, VisitSink):
             return
         found = [(self.numbering.kernels, addresses[name], size) for name, size in sizes.items() if size]
         rows = np.array(found, np.uint64)

@@ -31,7 +31,7 @@ def whole(address: int) -> Access:
 
 
 class TextureUnit:
-    """What waits in it, and results that wait out the latency."""
+    """Instructions before the banks, and results that wait out the latency."""
 
     def __init__(self, config: TextureConfig) -> None:
         self.config = config
