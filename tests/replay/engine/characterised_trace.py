@@ -178,7 +178,8 @@ Found = dict[str, int]
 # Counters without a twin: they follow from other events, or the engine leaves them out while it sleeps
 OF_THE_ENGINE = {
     *(f"{cache}.{name}" for cache in ("l1d", "l2") for name in ("fills", "evictions", "write_backs", "merges")),
-    "l2.read_fails", "l2.texture_read_fails", "l2.write_fails", "l2.longest_reply_wait_cycles", "l2.request_wait_cycles",
+    "l2.read_fails", "l2.texture_read_fails", "l2.write_fails",
+    "l2.longest_reply_wait_cycles", "l2.request_wait_cycles",
     "dram.requests", "dram.row_hits", "dram.precharges", "dram.busy_ticks", "rt_unit.refused",
 }  # fmt: skip
 
