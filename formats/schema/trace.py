@@ -112,7 +112,7 @@ PREDICATES = Table(
 )  # fmt: skip
 
 COPIES = Table(
-    "copies", "copy from the host to device memory", optional=True, columns=(
+    "copies", "copy from the host to device memory, or data that a launch finds in the L2 like one", optional=True, columns=(
         Column("kernel_id", "uint32", "id", "Launch before which it was made; the number of launches for one after the last.", sorted=True),
         Column("address", "uint64", "bytes", "First address written; the launch finds the written sectors in the L2, as memory.copies of the GPU says."),
         Column("bytes", "uint64", "bytes", "Length."),
