@@ -35,6 +35,8 @@ TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
 RULES = ("hardware", "crisp")
+TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
+TILINGS = ("linear", "block", "crisp")
 FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
@@ -141,6 +143,10 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
+    add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="pictures in memory: texels, blocks of 4x4, "
+        "or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
+    add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear, or CRISP's "
+        "tiles (default: linear; crisp with --rules crisp)")  # fmt: skip
     add("--lod", choices=("on", "off"), default="on", help="whether textures have mip chains, of which a look-up "
         "chooses the level of detail" + default)  # fmt: skip
     add("--filter", choices=FILTERS, default="file", help="how texels and levels are blended" + default)
@@ -198,11 +204,13 @@ def _draw(options: argparse.Namespace) -> int:
     from rayplay.tracer.graphics.maps import Filtering
     from rayplay.tracer.graphics.shaders import BUILT_IN
     from rayplay.tracer.graphics.stages import Rules
+    from rayplay.tracer.graphics.stored import Storage
 
     shader = options.shader or (options.shaders.stem if options.shaders else "lit")
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{shader}.trace"
     textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
-    rules = Rules(options.rules, options.batch_indices, textures=textures)
+    storage = Storage(options.texture_format, options.texture_tiling)
+    rules = Rules(options.rules, options.batch_indices, textures=textures, storage=storage)
     width, height = options.size
     summary = draw(
         DrawRequest(

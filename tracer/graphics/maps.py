@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rayplay.formats.guard.strict import check_choice
 from rayplay.tracer.graphics.mipmaps import box_levels
 from rayplay.tracer.graphics.shaders import LAYERS, SURFACE_MAPS
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.textured import Draw, Picture, TexturedScene
@@ -51,10 +52,15 @@ class PlacedMaps:
     """Textures of a scene in device memory; pictures used twice have one copy for each colour space."""
 
     def __init__(
-        self, scene: TexturedScene, memory: DeviceMemory, filtering: Filtering, rules: str = "hardware"
+        self,
+        scene: TexturedScene,
+        memory: DeviceMemory,
+        filtering: Filtering,
+        storage: Storage,
+        rules: str = "hardware",
     ) -> None:
-        self.scene, self.memory, self.filtering, self.rules = scene, memory, filtering, rules
-        self.texels: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.scene, self.memory, self.filtering, self.storage, self.rules = scene, memory, filtering, storage, rules
+        self.bases: dict[tuple[str, tuple[int, ...]], images.Image] = {}
         self.handles: dict[tuple[str, tuple[int, ...], bool], int] = {}
 
     def of_draw(self, draw: Draw, bound: Collection[str]) -> dict[str, int]:
@@ -74,14 +80,16 @@ class PlacedMaps:
             pictures = [self.scene.pictures[number] for number in numbers]
             first, name = pictures[0], f"picture {pictures[0].name}"
             texels = np.stack([each.texels for each in pictures]) if kind == "a2d" else first.texels
-            if (kind, numbers) not in self.texels:
-                self.texels[kind, numbers] = self.memory.allocate(texels, name=name)
             chain = self._levels(pictures, is_colour)
             levels = [np.stack(each) if kind == "a2d" else each[0] for each in zip(*chain, strict=True)]
-            base, *rest = (
-                images.image_of(address, values, kind, 4)
-                for address, values in [(self.texels[kind, numbers], texels), *_placed(levels, name, self.memory)]
-            )
+            if self.storage.tiling_by(self.rules) == "crisp":
+                base, *rest = self._placed(kind, [texels, *levels], name)
+            else:
+                if (kind, numbers) not in self.bases:
+                    self.bases[kind, numbers] = self._placed(kind, [texels], name)[0]
+                base, rest = self.bases[kind, numbers], []
+                if levels:
+                    rest = self._placed(kind, levels, f"levels of {name}")
             sampler = self.filtering.sampler(first, self.rules)
             texture = images.Texture(base, sampler, "normalized", is_colour, tuple(rest))
             self.handles[kind, numbers, is_colour] = images.place_texture(self.memory, texture)
@@ -94,11 +102,5 @@ class PlacedMaps:
             return [[] for _ in pictures]
         return [list(each.levels or box_levels(each.texels, is_colour)) for each in pictures]
 
-
-def _placed(chain: list[NDArray[np.uint8]], name: str, memory: DeviceMemory) -> list[tuple[int, NDArray[np.uint8]]]:
-    """Levels one after the other in one allocation, each with its address."""
-    if not chain:
-        return []
-    start = memory.allocate(np.concatenate([level.reshape(-1) for level in chain]), name=f"levels of {name}")
-    ends = np.cumsum([level.nbytes for level in chain])
-    return [(start + int(end) - level.nbytes, level) for end, level in zip(ends, chain, strict=True)]
+    def _placed(self, kind: str, levels: list[NDArray[np.uint8]], name: str) -> list[images.Image]:
+        return self.storage.place(self.memory, levels, name, kind, self.rules)

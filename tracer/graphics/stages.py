@@ -17,6 +17,7 @@ from rayplay.tracer.graphics.frame import surface_values, view_values
 from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
 from rayplay.tracer.graphics.maps import Filtering, PlacedMaps
 from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.raster.fragments import Fragments
@@ -40,6 +41,7 @@ class Rules:
     max_vertices: int | None = None
     max_triangles: int | None = None
     textures: Filtering = field(default_factory=Filtering)
+    storage: Storage = field(default_factory=Storage)
 
 
 @dataclass
@@ -86,7 +88,7 @@ def draw_scene(
     limits = {"batch_indices": rules.batch_indices, "max_vertices": rules.max_vertices,
               "max_triangles": rules.max_triangles}  # fmt: skip
     placed = [place_geometry(draw, memory, limits) for draw in scene.draws]
-    maps = PlacedMaps(scene, memory, rules.textures, rules.rules)
+    maps = PlacedMaps(scene, memory, rules.textures, rules.storage, rules.rules)
     chosen = [_entries(draw, shaders) for draw in scene.draws]
     handles = [maps.of_draw(draw, entries.maps) for draw, entries in zip(scene.draws, chosen, strict=True)]
     if any(name in entries.maps for entries in chosen for name in AROUND):

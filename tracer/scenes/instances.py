@@ -18,7 +18,7 @@ RECORDS, TEMPLATE = "_instances.bin", "_template"
 
 
 def records_of(path: Path) -> Path:
-    """Where the records of a glTF file's instances lie, if it has some."""
+    """File of the records of a glTF file, if it has instances."""
     return path.with_name(path.stem + RECORDS)
 
 

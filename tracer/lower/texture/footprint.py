@@ -14,11 +14,12 @@ from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
 CORNERS = {1: 2, 2: 4, 3: 8}
 FACE_BYTES = 3 * AXIS_BYTES
 """Of the scratch, before s, t and the number of a cube's face."""
+ELEMENTS = 16
 CLASSES = bytes(
     texels.class_of(element, fractions, srgb)
-    for srgb in (False, True) for fractions in (False, True) for element in range(8)
+    for srgb in (False, True) for fractions in (False, True) for element in range(ELEMENTS)
 )  # fmt: skip
-"""Class of texels by element + 8 * fractions + 16 * srgb."""
+"""Class of texels by element + ``ELEMENTS`` * (fractions + 2 * srgb)."""
 
 _TEXEL = f"""
 axes:
@@ -28,14 +29,14 @@ axes:
   %blends = and i1 %kind.blends, $BLENDS
   %kind.float = zext i1 %blends to i32
   %kind = add i32 %kind.float, $ADDED
-  %class.1 = mul i64 %fractions, 8
-  %class.2 = mul i64 %srgb, 16
+  %class.1 = mul i64 %fractions, {ELEMENTS}
+  %class.2 = mul i64 %srgb, {2 * ELEMENTS}
   %class.3 = add i64 %class.1, %class.2
   %class.4 = add i64 %class.3, %element
   %class.5 = and i64 %class.4, {len(CLASSES) - 1}
   %class.at = getelementptr i8, ptr @texture.classes, i64 %class.5
   %class = load i8, ptr %class.at
-  %element.3 = and i64 %element, 7
+  %element.3 = and i64 %element, {ELEMENTS - 1}
   %bits.at = getelementptr i8, ptr @texture.bits, i64 %element.3
   %bits.8 = load i8, ptr %bits.at
   %bits = zext i8 %bits.8 to i32
@@ -49,6 +50,11 @@ axes:
   %words = lshr i32 %words.7, 2
   %scratch = getelementptr i8, ptr %rows, i64 {SCRATCH_SLOT * SLOT_BYTES}
   %results = getelementptr i8, ptr %rows, i64 {RESULT_SLOT * SLOT_BYTES}
+  %is.plain = icmp eq i64 %fields, 0
+  %fields.0.at = getelementptr i64, ptr %record, i64 {image.FIELD_X}
+  %fields.1.at = getelementptr i64, ptr %record, i64 {image.FIELD_Y}
+  %fields.0 = select i1 %is.plain, ptr null, ptr %fields.0.at
+  %fields.1 = select i1 %is.plain, ptr null, ptr %fields.1.at
 """
 """Class and size of a texel, kind of the axes, and where things lie in the rows."""
 
@@ -93,7 +99,8 @@ class Footprint:
   %face = load $I, ptr %face.number.at, align 64""")
         for axis in range(self.axes):
             given, norm = (("%s", "%t")[axis], "true") if self.cube else (f"%given.{axis}", "%norm")
-            rest = f"i32 %mode.{axis}, i32 %kind, i1 {norm}, i32 %step.{axis}"
+            fields = f"%fields.{axis}" if axis < 2 else "null"
+            rest = f"i32 %mode.{axis}, i32 %kind, i1 {norm}, i32 %step.{axis}, ptr {fields}"
             self.put(f"""
   %length.{axis}.word = trunc i64 %length.{axis} to i32
   call void @texture.axis(ptr %axis.{axis}, $I {given}, i32 %length.{axis}.word, {rest})""")
@@ -133,12 +140,7 @@ class Footprint:
   %resident.at = getelementptr i8, ptr %results, i64 {4 * SLOT_BYTES}
   store $I splat (i32 1), ptr %resident.at, align 64""")
         if self.records:
-            self.put(f"""
-  %offset.long = zext $I {offset} to <32 x i64>
-  %base.spread = spread i64 %base
-  %addresses = add <32 x i64> %offset.long, %base.spread
-  %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
-  store <32 x i64> %addresses, ptr %addresses.at, align 64""")
+            self._note_addresses(offset)
         self.put("  br i1 %blends, label %linear, label %near")
         self.put("near:")
         self._tap(0, offset, (0, 0, 0), "splat (i32 256)", "near")
@@ -158,6 +160,21 @@ missing:
   br label %leave
 leave:
   ret i64 0""")
+
+    def _note_addresses(self, offset: str) -> None:
+        """Addresses that accesses are recorded with (``texel.address_of``)."""
+        self.put(f"""
+  %shift = trunc i64 %address.shift to i32
+  %shifts = spread i32 %shift
+  %offset.moved = lshr $I {offset}, %shifts
+  %offset.mask = trunc i64 %address.mask to i32
+  %offset.masks = spread i32 %offset.mask
+  %offset.kept = and $I %offset.moved, %offset.masks
+  %offset.long = zext $I %offset.kept to <32 x i64>
+  %base.spread = spread i64 %address.base
+  %addresses = add <32 x i64> %offset.long, %base.spread
+  %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
+  store <32 x i64> %addresses, ptr %addresses.at, align 64""")
 
     def _load(self, name: str, axis: int, place: int, kind: str) -> None:
         self.put(f"""
@@ -186,7 +203,7 @@ leave:
   %{name}.some = icmp ne $I %{name}.weight, zeroinitializer
   %{name}.read = bitcast $B %{name}.some to i32
   %{name}.words = getelementptr i8, ptr %scratch, i64 {texels.WORDS + tap * texels.TAP_WORD_BYTES}
-  call void @texture.gather(ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words)""")
+  call void @texture.gather(ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words, i64 %element)""")
 
     def _linear(self) -> None:
         """The texels of a linear filter, their weights as ``addressing.weight_of`` has them."""

@@ -27,7 +27,8 @@ TEXTURE = Settings(
     "detail[2] kept[40]",
 )
 """``indirect``: the handle is at the address, in the parameter buffer, that the slot holds.
-``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the handles that a warp shares."""
+``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the rows of the records that a warp
+shares."""
 
 
 def plan_tex(i: Instruction, place: Place) -> UnitCall:
