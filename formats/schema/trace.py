@@ -182,16 +182,26 @@ STAGES = Table(
         Column("stage", STRING, "name", "What it shades.", values=("vertex", "fragment")),
         Column("draw", "uint32", "id", "Draw of the picture, from 0 in the order of submission."),
         Column("draw_name", STRING, "name", "Mesh of the draw."),
-        Column("triangles", "uint32", "count", "Triangles of the draw, of all instances."),
+        Column("triangles", "uint32", "count", "Triangles of the draw, of all instances; 0 where an imported trace does not tell."),
         Column("shaded", "uint32", "count", "Vertex invocations; fragments, of helpers too."),
         Column("live", "uint32", "count", "Of these, fragments whose pixel is covered and passes the early depth test; all vertex invocations."),
-        Column("covered", "uint32", "count", "Fragments covered before the depth test; 0 of a vertex stage."),
+        Column("covered", "uint32", "count", "Fragments covered before the depth test, in an imported trace after it; 0 of a vertex stage."),
+    ),
+)  # fmt: skip
+
+FILLS = Table(
+    "fills", "buffer or texture of a stage of a draw", optional=True, columns=(
+        Column("kernel_id", "uint32", "id", "Launch of the stage.", sorted=True, points_to="kernels"),
+        Column("address", "uint64", "bytes", "First address."),
+        Column("bytes", "uint64", "bytes", "Length."),
+        Column("cta_bytes", "uint64", "bytes", "Bytes for each CTA, one slice after the other in the order of the CTAs, which CRISP puts into the L2 when the CTA starts; 0 for one that all CTAs read. The replay fills nothing."),
+        Column("kind", STRING, "name", "Kind of memory.", values=("buffer", "texture")),
     ),
 )  # fmt: skip
 
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION, STAGES,
+    CHARACTERISATION, STAGES, FILLS,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)
