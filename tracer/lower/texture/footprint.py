@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from rayplay.tracer.lower.texture import texels
 from rayplay.tracer.lower.texture.axes import AXIS_BYTES, INTEGER, SECOND, VALID, WEIGHT
 from rayplay.tracer.memory import image_record as image
-from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.units.footprint.unit import TAPS
 from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
+from rayplay.tracer.units.texture.unit import RECORDED_BYTES
 
 CORNERS = {1: 2, 2: 4, 3: 8}
 FACE_BYTES = 3 * AXIS_BYTES
@@ -133,12 +135,12 @@ class Footprint:
   %resident.at = getelementptr i8, ptr %results, i64 {4 * SLOT_BYTES}
   store $I splat (i32 1), ptr %resident.at, align 64""")
         if self.records:
+            self.put("  %base.spread = spread i64 %base")
+            self._address("first", offset)
             self.put(f"""
-  %offset.long = zext $I {offset} to <32 x i64>
-  %base.spread = spread i64 %base
-  %addresses = add <32 x i64> %offset.long, %base.spread
+  %first.kept = and <32 x i64> %first.address, splat (i64 {-RECORDED_BYTES})
   %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
-  store <32 x i64> %addresses, ptr %addresses.at, align 64""")
+  store <32 x i64> %first.kept, ptr %addresses.at, align 64""")
         self.put("  br i1 %blends, label %linear, label %near")
         self.put("near:")
         self._tap(0, offset, (0, 0, 0), "splat (i32 256)", "near")
@@ -158,6 +160,20 @@ missing:
   br label %leave
 leave:
   ret i64 0""")
+
+    def _address(self, name: str, offset: str) -> None:
+        """The device address of a texel of each lane."""
+        self.put(f"""
+  %{name}.long = zext $I {offset} to <32 x i64>
+  %{name}.address = add <32 x i64> %{name}.long, %base.spread""")
+
+    def _note(self, tap: int, name: str, offset: str) -> None:
+        """Leave the address of a texel that is read to the unit ``footprint``."""
+        self._address(name, offset)
+        self.put(f"""
+  %{name}.noted = select $B %{name}.some, <32 x i64> %{name}.address, <32 x i64> %first.address
+  %{name}.noted.at = getelementptr i8, ptr %rows, i64 {TAPS + tap * SLOT_BYTES}
+  store <32 x i64> %{name}.noted, ptr %{name}.noted.at, align 64""")
 
     def _load(self, name: str, axis: int, place: int, kind: str) -> None:
         self.put(f"""
@@ -220,6 +236,13 @@ leave:
             corner = tap & 1, tap >> 1 & 1, tap >> 2
             parts = ["%layer.offset", *(f"%off.{axis}.{corner[axis]}" for axis in range(self.axes))]
             self._tap(tap, self._sum(f"corner.{tap}", parts), corner, weight, "linear")
+            if self.records:
+                self._note(tap, f"linear.{tap}", f"%corner.{tap}.{self.axes - 1}")
+        if self.records:
+            self.put(f"""
+  %footprint.at = getelementptr i8, ptr %units, i64 {8 * NUMBERS["footprint"]}
+  %footprint = load ptr, ptr %footprint.at
+  %noted = call i64 %footprint(ptr %machine, ptr %rows, i64 %mask, i64 {len(weights)})""")
         self._classes("blend", texels.BLENDED, len(weights))
 
     def _classes(self, path: str, kinds: Iterable[int], taps: int) -> None:
