@@ -43,7 +43,7 @@ def mask_visits(
 def compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, offset: np.ndarray, total: int) -> np.ndarray:
     """Of the values, one per set bit of the masks ``old``, the ``total`` ones whose bit is set in ``new``.
 
-    offset  where each row's values begin. Values behind those of the bits stay where all bits do.
+    offset  where the values of each row begin. A row with more values than bits keeps the rest where all bits stay.
     """
     kept = np.empty(total, values.dtype)
     written = 0
@@ -105,17 +105,18 @@ def visit_rows(rows: Columns, visits: Columns) -> np.ndarray:
     return place
 
 
-def check_addresses(accesses: Columns) -> None:
-    """``ValueError`` names the first access that holds less than one address per lane of its mask."""
+def check_addresses(accesses: Columns, textures: np.ndarray) -> None:
+    """``ValueError`` names the first access that does not hold one address per lane of its mask.
+
+    textures  bool[instructions]: may hold more.
+    """
     counts = np.diff(accesses["address_offset"].astype(np.int64))
     lanes = np.bitwise_count(accesses["lane_mask"])
-    wrong = np.flatnonzero(counts < lanes)
+    wrong = np.flatnonzero((counts < lanes) | (counts > lanes) & ~textures[accesses["instruction_id"]])
     if wrong.size:
         row = int(wrong[0])
         where = f"warp {accesses['warp_id'][row]}, visit {accesses['visit'][row]}"
-        raise ValueError(
-            f"{where}: must have {lanes[row]} addresses at least, one per lane of its mask, not {counts[row]}"
-        )
+        raise ValueError(f"{where}: must have {lanes[row]} addresses, one per lane of its mask, not {counts[row]}")
 
 
 def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
