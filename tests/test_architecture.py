@@ -16,13 +16,27 @@ MAY_IMPORT = {
     "replay": {"formats"},
     "zatel": {"formats", "replay"},
     "hypa": {"formats", "ptx", "tracer"},
+    "tuner": {"formats", "ptx", "tracer", "replay"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
 AROUND = [
     path for folder in ("rayplay/door", "outside", "tools", "bench") for path in sorted((ROOT / folder).rglob("*.py"))
 ]
-SHOWN = ("formats", "ptx", "tracer", "replay", "zatel", "hypa", "rayplay", "outside", "tools", "bench", "tests")
+SHOWN = (
+    "formats",
+    "ptx",
+    "tracer",
+    "replay",
+    "zatel",
+    "hypa",
+    "tuner",
+    "rayplay",
+    "outside",
+    "tools",
+    "bench",
+    "tests",
+)
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES, FEWEST_LINES = 25, 400, 40, 40
 LONG_FUNCTIONS = {"make_state", "parser", "enter", "walk"}  # one array, option or case a line
 MAY_USE_NUMBAS = {

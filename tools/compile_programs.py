@@ -1,4 +1,4 @@
-"""Compile the ray-tracing programs of ``tracer/programs``: ``NAME.cu`` to ``NAME.ptx`` and ``vulkan-sim/NAME.ptx``.
+"""Compile the ray-tracing programs of ``tracer/programs``, to ``.ptx`` and ``vulkan-sim/NAME.ptx``, and the tuner's.
 
     python -m tools.compile_programs            # all of them, into that folder
     python -m tools.compile_programs --check    # exit 1 when a committed .ptx is not what its source gives
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "tracer" / "programs"
+TUNER = FOLDER.parents[1] / "tuner" / "programs"
 COMMAND = ("nvcc", "-ptx", "-arch=sm_75", "-std=c++17")
 FOLDER_DIGEST = re.compile("_INTERNAL_[0-9a-f]{8}_")  # nvcc puts it into names of functions
 OPTIMISED, VULKAN_SIM = ("-O3",), ("-Xcicc", "-O1", "-DRAYPLAY_WORD_BY_WORD")
@@ -32,7 +33,8 @@ def programs() -> list[tuple[Path, tuple[str, ...], Path]]:
     found = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(FOLDER.glob("*.cu"))]
     variant = [(source, VULKAN_SIM, FOLDER / "vulkan-sim" / target.name) for source, _, target in found]
     graphics = FOLDER / "graphics" / "surface.cu"
-    return [*found, *variant, (graphics, OPTIMISED, graphics.with_suffix(".ptx"))]
+    tuned = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(TUNER.glob("*.cu"))]
+    return [*found, *variant, *tuned, (graphics, OPTIMISED, graphics.with_suffix(".ptx"))]
 
 
 def main() -> int:

@@ -34,8 +34,9 @@ BACKENDS = ("machine", "interpreter")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
-SHADERS = ("lit", "pbr")
 RULES = ("hardware", "crisp")
+TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
+TILINGS = ("linear", "block", "crisp")
 FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 TRACER_SECONDS = 20  # to compile it
@@ -130,16 +131,22 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     )
     add = draw.add_argument
     default = " (default: %(default)s)"
-    add("scene", metavar="SCENE", help="a glTF file (.glb, .gltf) with its textures, or a scene as for render")
+    add("scene", metavar="SCENE", help="a glTF file (.glb, .gltf) with its textures, a folder of maps (a material "
+        "ball), the name of one in the data folder's scenes/textured, or a scene as for render")  # fmt: skip
     add("--size", type=_size, default="640x480", metavar="WxH", help="pixels" + default)
-    add("--shader", choices=SHADERS, default="lit", help="base colour in the light, or physically based with all maps "
-        "of the surface" + default)  # fmt: skip
+    add("--shader", metavar="NAME", help="a pair of shaders: lit (base colour in the light), pbr (physically based, "
+        "eight maps), ball (pbr with depth), or one of FILE.toml (default: lit, or the only one)")  # fmt: skip
+    add("--shaders", type=Path, metavar="FILE.toml", help="shaders of your own, bound to draws (docs/raster.md)")
     add("--camera", metavar="KEY=VALUE,...", help="change the camera, which sees the whole scene: eye=X,Y,Z at=X,Y,Z "
         "up=X,Y,Z vfov=DEGREES, joined by commas")  # fmt: skip
     add("--rules", choices=RULES, default="hardware", help="how triangles are rasterised: as GPUs do, or as "
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
+    add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="pictures in memory: texels, blocks of 4x4, "
+        "or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
+    add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear, or CRISP's "
+        "tiles (default: linear; crisp with --rules crisp)")  # fmt: skip
     add("--lod", choices=("on", "off"), default="on", help="whether textures have mip chains, of which a look-up "
         "chooses the level of detail" + default)  # fmt: skip
     add("--filter", choices=FILTERS, default="file", help="how texels and levels are blended" + default)
@@ -195,15 +202,22 @@ def _launch(options: argparse.Namespace) -> int:
 def _draw(options: argparse.Namespace) -> int:
     from rayplay.tracer.draw import DrawRequest, draw
     from rayplay.tracer.graphics.maps import Filtering
+    from rayplay.tracer.graphics.shaders import BUILT_IN
     from rayplay.tracer.graphics.stages import Rules
+    from rayplay.tracer.graphics.stored import Storage
 
-    out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{options.shader}.trace"
+    shader = options.shader or (options.shaders.stem if options.shaders else "lit")
+    out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{shader}.trace"
     textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
-    rules = Rules(options.rules, options.batch_indices, textures=textures)
+    storage = Storage(options.texture_format, options.texture_tiling)
+    rules = Rules(options.rules, options.batch_indices, textures=textures, storage=storage)
     width, height = options.size
     summary = draw(
-        DrawRequest(options.scene, out, width, height, options.shader, options.camera, rules, options.backend)
-    )
+        DrawRequest(
+            options.scene, out, width, height, options.shader, options.shaders or BUILT_IN, options.camera, rules,
+            options.backend,
+        )
+    )  # fmt: skip
     answer(options, [summary.text()], lambda: [summary.record()])
     print(f"wrote {out} and {out.with_suffix('.png')}", file=sys.stderr)
     return 0

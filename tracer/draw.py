@@ -7,27 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from rayplay import ptx
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.column import STRING
 from rayplay.formats.schema.trace import STAGES
-from rayplay.tracer.graphics.stages import Rules, Shaders, Stage, draw_scene
-from rayplay.tracer.link.launches import require_sound
+from rayplay.tracer.graphics.shaders import BUILT_IN, read_shaders
+from rayplay.tracer.graphics.stages import Rules, Stage, draw_scene
 from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.ball import map_files, read_ball
 from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.camera_text import change_camera
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.drawn import drawn
-from rayplay.tracer.scenes.resolve import scene_files
+from rayplay.tracer.scenes.instances import records_of, with_instances
+from rayplay.tracer.scenes.resolve import data_folder, scene_files
 from rayplay.tracer.scenes.textured import TexturedScene, read_textured
 from rayplay.tracer.shading.picture import write_png
 
 TOOL_VERSION = "0.1.0"
-PROGRAM = Path(__file__).parent / "programs" / "graphics" / "surface.ptx"
-SHADERS = ("lit", "pbr")
 TEXTURED = (".glb", ".gltf")
+BALL = "_pbr"
+"""End of the name of a folder with the maps of a material ball, in the data folder."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class DrawRequest:
     out: Path
     width: int = 640
     height: int = 480
-    shader: str = "lit"
-    """One of ``SHADERS``."""
+    shader: str | None = None
+    """A pair of entries of ``shaders``; None is the first or only one."""
+    shaders: Path = BUILT_IN
     camera: str | None = None
     rules: Rules = field(default_factory=Rules)
     backend: str = "machine"
@@ -82,14 +84,13 @@ def draw(request: DrawRequest) -> DrawSummary:
     Raises ``UserError`` for a scene that is unknown, damaged or without anything to draw, and for a wrong camera.
     """
     begun = time.perf_counter()
-    scene, camera = _load(request.scene)
+    scene, camera, inputs = _load(request.scene)
     if request.camera:
         camera = change_camera(camera, request.camera)
-    module = ptx.parse_file(PROGRAM)
-    require_sound(module)
-    shaders, size = Shaders(module, fragment=f"fragment_{request.shader}"), (request.width, request.height)
+    shaders, size = read_shaders(request.shaders, request.shader), (request.width, request.height)
+    inputs += [request.shaders, Path(shaders.module.source_name)]
     request.out.parent.mkdir(parents=True, exist_ok=True)
-    with TraceWriter(request.out, _provenance(request)) as writer:
+    with TraceWriter(request.out, _provenance(request, inputs)) as writer:
         picture = draw_scene(scene, shaders, camera, size, request.rules, writer, request.backend)
         writer.put("stages", _table(picture.stages))
     write_png(request.out.with_suffix(".png"), picture.framebuffer.colour[..., :3])
@@ -101,16 +102,36 @@ def draw(request: DrawRequest) -> DrawSummary:
     )  # fmt: skip
 
 
-def _load(name: str) -> tuple[TexturedScene, Camera]:
-    """A glTF file with its textures, or a scene for rays; with the camera that it has, or one that sees all of it."""
-    if Path(name).suffix.lower() in TEXTURED and Path(name).is_file():
-        textured = read_textured(Path(name))
-        return textured, fit_camera(*textured.bounds())
-    scene = load(name)
-    made = drawn(scene)
-    if not made.draws:
-        raise UserError(f"{name}: must have triangles or spheres to draw, found none")
-    return made, scene.camera
+def _load(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
+    """A scene, its camera and its files.
+
+    A glTF file with its textures and the records of its instances, a folder of maps (a material ball), the name of
+    either in the data folder's ``scenes/textured``, or a scene for rays. Only the last has a camera of its own.
+    """
+    path = _textured(name)
+    if path is None:
+        scene = load(name)
+        made = drawn(scene)
+        if not made.draws:
+            raise UserError(f"{name}: must have triangles or spheres to draw, found none")
+        return made, scene.camera, scene_files(name)
+    if path.is_dir():
+        textured, inputs = read_ball(path), [*map_files(path).values()]
+    else:
+        textured, inputs = read_textured(path), [path]
+        if records_of(path).is_file():
+            textured, inputs = with_instances(textured, records_of(path)), [path, records_of(path)]
+    return textured, fit_camera(*textured.bounds()), inputs
+
+
+def _textured(name: str) -> Path | None:
+    """The glTF file or folder of maps that a name stands for."""
+    given, folder = Path(name), data_folder() / "scenes" / "textured"
+    known = [folder / f"{name}.glb", folder / f"{name}{BALL}"] if "/" not in name else []
+    files = [given] if given.suffix.lower() in TEXTURED else []
+    folders = [given] if "/" in name else []
+    found = [path for path in (*files, *known[:1]) if path.is_file()]
+    return next(iter([*found, *(path for path in (*folders, *known[1:]) if path.is_dir())]), None)
 
 
 def _table(stages: list[Stage]) -> dict[str, Any]:
@@ -119,7 +140,7 @@ def _table(stages: list[Stage]) -> dict[str, Any]:
     return {name: np.array([getattr(stage, name) for stage in stages], dtype) for name, dtype in dtypes.items()}
 
 
-def _provenance(request: DrawRequest) -> dict[str, Any]:
+def _provenance(request: DrawRequest, inputs: list[Path]) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
     return {
         "command": "tracer draw",
@@ -129,5 +150,5 @@ def _provenance(request: DrawRequest) -> dict[str, Any]:
         "size": [request.width, request.height],
         "camera": request.camera,
         "rules": asdict(request.rules),
-        "inputs": {path.name: file_digest(path) for path in (*scene_files(request.scene), PROGRAM)},
+        "inputs": {path.name: file_digest(path) for path in inputs},
     }

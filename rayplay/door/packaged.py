@@ -20,6 +20,7 @@ HOME = {
         f"data {verb}": ("formats", verb)
         for verb in ("check", "verify", "stats", "convert", "select", "merge", "diff", "import", "export")
     },
+    **{f"tuner {verb}": ("tuner", verb) for verb in ("fit", "choose", "run")},
     **{verb: ("zatel", verb) for verb in ("predict", "estimate", "whatif", "scale", "paper")},
 }
 Perform = Callable[[argparse.Namespace], int]

@@ -151,6 +151,21 @@ VERBS = {
         "Count what the launches of a kernel execute: instructions by class, branches, divergence. Only the slice runs "
         "that decides where threads go; a full execution gives the same counts."
     ), ("rayplay ptx analyse reduction --launch reduction",)),
+    "tuner fit": Verb("packaged", "the analytical model's device of a GPU", (
+        "Fit the parameters of Ganestam and Doggett's model to a GPU: probe programs run through its replay. Prints "
+        "the device, the latencies of L1, L2 and DRAM, and how far each measurement is off a line."
+    ), (
+        "rayplay tuner fit --gpu mobile --out mobile-device.toml",
+        "rayplay tuner choose cornell --device mobile-device.toml --target-ms 1",
+    )),
+    "tuner choose": Verb("packaged", "the rays that meet a target", (
+        "Predict the time of a frame for every number of occlusion rays from a look at an eighth of its size, and mark "
+        "the number that meets the target."
+    ), ("rayplay tuner choose cornell --device geforce-580 --target-ms 10",)),
+    "tuner run": Verb("packaged", "an animation whose frames meet a target", (
+        "Render an animation on a simulated GPU. Each frame the controller chooses the occlusion rays, the replay says "
+        "how long the frame took, and its prediction is corrected."
+    ), ("rayplay tuner run cornell --gpu mobile --frames 3 --size 32x24 --target-ms 0.05 --out frames.csv",)),
     "completion": Verb("completion", "completion for bash, zsh or fish", (
         "Print what a shell needs to complete verbs, options, and names of traces, GPUs and scenes."
     ), ("rayplay completion bash",)),
@@ -162,10 +177,15 @@ GROUPS = {
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
     "look": ("show", "heat", "compare"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
+    "tuner": tuple(verb for verb in VERBS if verb.startswith("tuner ")),
     "data": tuple(verb for verb in VERBS if verb.startswith("data ")),
     "ptx": tuple(verb for verb in VERBS if verb.startswith("ptx ")),
 }
-FAMILIES = {"data": "files: check, convert, cut, join, exchange", "ptx": "programs: PTX text and SASS listings"}
+FAMILIES = {
+    "data": "files: check, convert, cut, join, exchange",
+    "ptx": "programs: PTX text and SASS listings",
+    "tuner": "frames that meet a target",
+}
 
 
 def overview(family: str | None = None) -> str:

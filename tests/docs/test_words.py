@@ -36,7 +36,20 @@ PHRASES = {
     "What": r"\AWhat\b",
     "Where": r"\AWhere\b",
 }
-FOLDERS = ("formats", "ptx", "tracer", "replay", "zatel", "hypa", "rayplay", "outside", "tools", "bench", "tests")
+FOLDERS = (
+    "formats",
+    "ptx",
+    "tracer",
+    "replay",
+    "zatel",
+    "hypa",
+    "tuner",
+    "rayplay",
+    "outside",
+    "tools",
+    "bench",
+    "tests",
+)
 PAGES = "pages"
 
 

@@ -44,6 +44,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/programs.md",
             "docs/kernels.md",
             "docs/raster.md",
+            "docs/tuner.md",
             "docs/analysis.md",
             "docs/zatel.md",
             "docs/estimate.md",

@@ -14,6 +14,8 @@ MACHINE = Words("MACHINE", "int64", """
     arena_bytes             device memory in use, with the guards before and after it
     allocations             pointer to the table of allocations: first address and end, int64[allocation_count][2]
     allocation_count
+    records                 pointer to the records of textures, samplers and surfaces (tracer.memory.image_record)
+    record_count
     memcheck                0 where accesses near allocations are legal
     bounds                  pointer to the allocation that an instruction used last: first address and bytes, int64[][2]
     outside                 pointer to the accesses outside allocations of each instruction, int64[]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.graphics.geometry import CTA_THREADS, VARYINGS
+from rayplay.tracer.graphics.geometry import CTA_THREADS
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.raster.fragments import Fragments
 
@@ -54,7 +54,9 @@ class Target:
         colours = np.zeros((len(slots), 4), np.float32)
         for chosen, rows in self._parts(slots, np.float32):
             colours[chosen] = rows[slots[chosen] - slots[chosen].min()]
-        return colours, (slots != NOT_LIVE) & (colours[:, 3].view(np.uint32) != _CUT_OUT)
+        written = (slots != NOT_LIVE) & (colours[:, 3].view(np.uint32) != _CUT_OUT)
+        colours[~written] = 0
+        return colours, written
 
     def _parts(self, slots: NDArray[np.uint32], dtype: type) -> Iterator[tuple[NDArray[np.bool_], NDArray[Any]]]:
         """Fragments of the picture's slots and of those behind it, with the memory from the least slot to the last."""
@@ -64,14 +66,16 @@ class Target:
                 yield chosen, self.memory.view(self.address + COLOUR_BYTES * first, dtype, (last - first + 1, 4))
 
 
-def lend_varyings(varyings: NDArray[np.float32], slots: NDArray[np.uint32], memory: DeviceMemory) -> dict[str, int]:
-    """Varyings and slots in memory, up to whole CTAs, until they are given back."""
+def lend_varyings(
+    varyings: NDArray[np.float32], widths: dict[str, int], slots: NDArray[np.uint32], memory: DeviceMemory
+) -> dict[str, int]:
+    """Varyings, ``widths`` columns of each, and slots in memory, up to whole CTAs, until they are given back."""
     rows = -(-len(slots) // CTA_THREADS) * CTA_THREADS
     lent, first = {"slots": memory.lend(4 * rows, "slots of fragments")}, 0
     held = memory.view(lent["slots"], np.uint32, (rows,))
     held[:] = NOT_LIVE
     held[: len(slots)] = slots
-    for name, columns in VARYINGS.items():
+    for name, columns in widths.items():
         lent[name] = memory.lend(4 * columns * rows, f"{name} of fragments")
         view = memory.view(lent[name], np.float32, (rows, columns))
         view[: len(slots)] = varyings[:, first : first + columns]

@@ -1,26 +1,13 @@
-"""Parts that all draws of a picture share: camera, light, and the layout of the shaders' constants.
+"""Parts that all draws of a picture share: camera, light, and how a surface looks, as sources of constants."""
 
-``DRAW`` and ``VIEW`` are the structures of ``tracer/programs/graphics/graphics.h``.
-"""
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import MAPS, Surface, TexturedScene
+from rayplay.tracer.scenes.textured import Surface, TexturedScene
 
-POINTERS = (
-    "vertices", "positions", "normals", "uv", "places", "clip", "world_out", "normal_out", "uv_out", "world", "normal",
-    "coordinates", "slots", "target",
-)  # fmt: skip
-DRAW = np.dtype(
-    [(name, "<u8") for name in POINTERS]
-    + [("maps", "<u8", len(MAPS)), ("base_color", "<f4", 4), ("emissive", "<f4", 4), ("metallic", "<f4")]
-    + [("roughness", "<f4"), ("cutoff", "<f4"), ("has_maps", "<u4"), ("length", "<u4"), ("invocations", "<u4")]
-)
-VIEW = np.dtype(
-    [("clip", "<f4", (4, 4)), ("eye", "<f4", 4), ("to_light", "<f4", 4), ("light", "<f4", 4), ("ambient", "<f4", 4)]
-)
 SUN = (0.45, 0.8, 0.4)
 """Direction to the light."""
 LIGHT, AMBIENT = (3.0, 2.9, 2.7), (0.32, 0.35, 0.4)
@@ -43,22 +30,21 @@ def clip_matrix(camera: Camera, near: float, width: int, height: int) -> NDArray
     return made
 
 
-def view_constants(scene: TexturedScene, camera: Camera, width: int, height: int) -> bytes:
-    """Bytes of the constant ``view``: camera and light."""
+def view_values(scene: TexturedScene, camera: Camera, width: int, height: int) -> dict[str, Any]:
+    """Camera and light, by the names of their sources."""
     low, high = scene.bounds()
     near = NEAR_SHARE * float(np.sqrt(((high - low).astype(np.float64) ** 2).sum())) or NEAR_SHARE
-    made = np.zeros((), VIEW)
-    made["clip"] = clip_matrix(camera, near, width, height)
-    made["eye"][:3] = camera.eye
-    made["to_light"][:3] = np.array(SUN) / np.sqrt(np.dot(SUN, SUN))
-    made["light"][:3], made["ambient"][:3] = LIGHT, AMBIENT
-    return made.tobytes()
+    rows = clip_matrix(camera, near, width, height)
+    made = {f"to_clip_{axis}": row for axis, row in zip("xyzw", rows, strict=True)}
+    sun = np.array(SUN) / np.sqrt(np.dot(SUN, SUN))
+    return made | {
+        "eye": camera.eye, "to_light": sun, "light": LIGHT, "ambient": AMBIENT, "width": width, "height": height,
+    }  # fmt: skip
 
 
-def surface_constants(made: NDArray[np.void], surface: Surface, handles: list[int]) -> None:
-    """Fill the fields of a ``DRAW`` that say how a surface looks."""
-    made["maps"] = handles
-    made["base_color"], made["emissive"][:3] = surface.base_color, surface.emissive
-    made["metallic"], made["roughness"] = surface.metallic, surface.roughness
-    made["cutoff"] = surface.cutoff if surface.alpha == "MASK" else 0.0
-    made["has_maps"] = sum(1 << bit for bit, each in enumerate(handles) if each)
+def surface_values(surface: Surface) -> dict[str, Any]:
+    """How a surface looks, by the names of the sources."""
+    return {
+        "base_color": surface.base_color, "emissive": surface.emissive, "metallic": surface.metallic,
+        "roughness": surface.roughness, "cutoff": surface.cutoff if surface.alpha == "MASK" else 0.0,
+    }  # fmt: skip

@@ -21,12 +21,12 @@ class Geometry:
     draw: Draw
     batches: VertexBatches
     addresses: dict[str, int]
-    """Of its vertex buffers, by their names in ``DRAW``."""
+    """Of its vertex buffers, by the names of their sources."""
 
     @property
     def invocations(self) -> int:
         """Vertex invocations of all instances."""
-        return len(self.batches.vertices) * len(self.draw.places)
+        return len(self.batches.vertices) * self.draw.instance_count
 
 
 class Shaded(NamedTuple):
@@ -34,12 +34,7 @@ class Shaded(NamedTuple):
 
     clip: NDArray[np.float32]
     varyings: NDArray[np.float32]
-    """float32[n, 8]: place in the world, normal, texture coordinates."""
-
-
-VARYINGS = {"world": 3, "normal": 3, "coordinates": 2}
-"""Columns of each varying."""
-OUTPUTS = {"clip": 4, "world_out": 3, "normal_out": 3, "uv_out": 2}
+    """float32[n, k]: all columns of all varyings, in their order."""
 
 
 def place_geometry(draw: Draw, memory: DeviceMemory, limits: dict[str, int | None]) -> Geometry:
@@ -50,17 +45,20 @@ def place_geometry(draw: Draw, memory: DeviceMemory, limits: dict[str, int | Non
         "vertices": batches.vertices, "positions": draw.positions, "normals": draw.normals, "uv": draw.uv,
         "places": places,
     }  # fmt: skip
+    if draw.instances is not None:
+        held["instances"] = draw.instances.view(np.float32)
     named = {name: memory.allocate(values, name=f"{name} of draw {draw.name}") for name, values in held.items()}
     return Geometry(draw, batches, named)
 
 
-def lend_outputs(geometry: Geometry, memory: DeviceMemory) -> dict[str, int]:
-    """Memory for the outputs of the vertex shader, until it is given back."""
-    rows = geometry.invocations
-    return {name: memory.lend(4 * width * rows, f"{name} of a draw") for name, width in OUTPUTS.items()}
+def lend_outputs(geometry: Geometry, varyings: dict[str, int], memory: DeviceMemory) -> dict[str, int]:
+    """Memory for the outputs of the vertex shader, until it is given back; varyings: columns of each."""
+    rows, outputs = geometry.invocations, {"clip": 4} | {f"{name}_out": width for name, width in varyings.items()}
+    return {name: memory.lend(4 * width * rows, f"{name} of a draw") for name, width in outputs.items()}
 
 
-def shaded(addresses: dict[str, int], rows: int, memory: DeviceMemory) -> Shaded:
+def shaded(addresses: dict[str, int], varyings: dict[str, int], rows: int, memory: DeviceMemory) -> Shaded:
     """Outputs at the addresses of ``lend_outputs``."""
-    found = {name: memory.view(addresses[name], np.float32, (rows, width)) for name, width in OUTPUTS.items()}
-    return Shaded(found["clip"].copy(), np.hstack([found["world_out"], found["normal_out"], found["uv_out"]]))
+    found = [memory.view(addresses[f"{name}_out"], np.float32, (rows, width)) for name, width in varyings.items()]
+    clip = memory.view(addresses["clip"], np.float32, (rows, 4)).copy()
+    return Shaded(clip, np.hstack([np.empty((rows, 0), np.float32), *found]))

@@ -1,5 +1,6 @@
 """Textures of a draw: pictures and their mip chains in device memory, and how they are filtered."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,11 +8,13 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.strict import check_choice
 from rayplay.tracer.graphics.mipmaps import box_levels
+from rayplay.tracer.graphics.shaders import LAYERS, SURFACE_MAPS
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.scenes.textured import MAPS, Picture, TexturedScene
+from rayplay.tracer.scenes.textured import Draw, Picture, TexturedScene
 
-COLOUR_MAPS = ("baseColor", "emissive")
+COLOUR_MAPS = ("base_color", "emissive")
 """Maps whose texels hold sRGB."""
 FILTERS = {"nearest": ("nearest", "nearest"), "bilinear": ("linear", "nearest"), "trilinear": ("linear", "linear")}
 """Filter within a level and filter of levels."""
@@ -45,38 +48,54 @@ class Filtering:
         )
 
 
-def place_maps(
-    scene: TexturedScene, memory: DeviceMemory, filtering: Filtering, rules: str = "hardware"
-) -> list[list[int]]:
-    """Handles of each surface's textures, 0 for none; pictures used twice have one copy for each colour space."""
-    texels = [memory.allocate(each.texels, name=f"picture {each.name}") for each in scene.pictures]
-    made: dict[tuple[int, bool], int] = {}
+class PlacedMaps:
+    """Textures of a scene in device memory; pictures used twice have one copy for each colour space."""
 
-    def handle(number: int, is_colour: bool) -> int:
-        if number < 0:
-            return 0
-        if (number, is_colour) not in made:
-            held = scene.pictures[number]
-            has_levels = filtering.lod and (held.level_filter or filtering.filter != "file" or rules == "crisp")
-            chain = list(held.levels or box_levels(held.texels, is_colour)) if has_levels else []
-            base, *rest = (
-                images.image_of(address, values, "2d", 4)
-                for address, values in [(texels[number], held.texels), *_placed(chain, held.name, memory)]
-            )
-            texture = images.Texture(base, filtering.sampler(held, rules), "normalized", is_colour, tuple(rest))
-            made[number, is_colour] = images.place_texture(memory, texture)
-        return made[number, is_colour]
+    def __init__(
+        self,
+        scene: TexturedScene,
+        memory: DeviceMemory,
+        filtering: Filtering,
+        storage: Storage,
+        rules: str = "hardware",
+    ) -> None:
+        self.scene, self.memory, self.filtering, self.storage, self.rules = scene, memory, filtering, storage, rules
+        self.bases: dict[tuple[str, tuple[int, ...]], images.Image] = {}
+        self.handles: dict[tuple[str, tuple[int, ...], bool], int] = {}
 
-    return [
-        [handle(number, name in COLOUR_MAPS) for name, number in zip(MAPS, surface.pictures, strict=True)]
-        for surface in scene.surfaces
-    ]
+    def of_draw(self, draw: Draw, bound: Collection[str]) -> dict[str, int]:
+        """Handles of a draw's maps among those ``bound``, by the names of their sources."""
+        surface = self.scene.surfaces[draw.surface]
+        found = {
+            f"{name}_map": self._handle("2d", (number,), name in COLOUR_MAPS)
+            for name, number in zip(SURFACE_MAPS, surface.pictures, strict=True)
+            if number >= 0 and name in bound
+        }
+        if draw.layers and LAYERS in bound:
+            found[f"{LAYERS}_map"] = self._handle("a2d", draw.layers, True)
+        return found
 
+    def _handle(self, kind: str, numbers: tuple[int, ...], is_colour: bool) -> int:
+        if (kind, numbers, is_colour) not in self.handles:
+            pictures = [self.scene.pictures[number] for number in numbers]
+            first, name = pictures[0], f"picture {pictures[0].name}"
+            texels = np.stack([each.texels for each in pictures]) if kind == "a2d" else first.texels
+            if (kind, numbers) not in self.bases:
+                self.bases[kind, numbers] = self._placed(kind, [texels], name)[0]
+            chain = self._levels(pictures, is_colour)
+            levels = [np.stack(each) if kind == "a2d" else each[0] for each in zip(*chain, strict=True)]
+            base, rest = self.bases[kind, numbers], self._placed(kind, levels, f"levels of {name}") if levels else []
+            sampler = self.filtering.sampler(first, self.rules)
+            texture = images.Texture(base, sampler, "normalized", is_colour, tuple(rest))
+            self.handles[kind, numbers, is_colour] = images.place_texture(self.memory, texture)
+        return self.handles[kind, numbers, is_colour]
 
-def _placed(chain: list[NDArray[np.uint8]], name: str, memory: DeviceMemory) -> list[tuple[int, NDArray[np.uint8]]]:
-    """Levels one after the other in one allocation, each with its address."""
-    if not chain:
-        return []
-    start = memory.allocate(np.concatenate([level.reshape(-1) for level in chain]), name=f"levels of picture {name}")
-    ends = np.cumsum([level.nbytes for level in chain])
-    return [(start + int(end) - level.nbytes, level) for end, level in zip(ends, chain, strict=True)]
+    def _levels(self, pictures: list[Picture], is_colour: bool) -> list[list[NDArray[np.uint8]]]:
+        """The mip chain of each picture behind its first level."""
+        always = self.filtering.filter != "file" or self.rules == "crisp"
+        if not self.filtering.lod or not (always or pictures[0].level_filter):
+            return [[] for _ in pictures]
+        return [list(each.levels or box_levels(each.texels, is_colour)) for each in pictures]
+
+    def _placed(self, kind: str, levels: list[NDArray[np.uint8]], name: str) -> list[images.Image]:
+        return self.storage.place(self.memory, levels, name, kind, self.rules)

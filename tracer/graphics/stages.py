@@ -5,15 +5,19 @@ Each stage is a launch of the trace; both of a draw are on the stream of its num
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.ptx.ir import Module
+from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.graphics.environment import place_environment
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
-from rayplay.tracer.graphics.frame import DRAW, surface_constants, view_constants
+from rayplay.tracer.graphics.frame import surface_values, view_values
 from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
-from rayplay.tracer.graphics.maps import Filtering, place_maps
+from rayplay.tracer.graphics.maps import Filtering, PlacedMaps
+from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.raster.fragments import Fragments
@@ -23,18 +27,9 @@ from rayplay.tracer.raster.state import DrawState, Framebuffer
 from rayplay.tracer.record.visits import AnySink
 from rayplay.tracer.run import Numbering, run_compute_launch
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import TexturedScene
+from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 BACKGROUND = (0.45, 0.55, 0.7, 1.0)
-
-
-@dataclass(frozen=True)
-class Shaders:
-    """A program and its entries."""
-
-    module: Module
-    vertex: str = "vertex_main"
-    fragment: str = "fragment_lit"
 
 
 @dataclass(frozen=True)
@@ -46,6 +41,7 @@ class Rules:
     max_vertices: int | None = None
     max_triangles: int | None = None
     textures: Filtering = field(default_factory=Filtering)
+    storage: Storage = field(default_factory=Storage)
 
 
 @dataclass
@@ -88,17 +84,29 @@ def draw_scene(
     memory = DeviceMemory()
     running = _Running(scene, shaders, rules, memory, sink, backend, progress, size)
     stages: list[Stage] = []
-    view = view_constants(scene, camera, *size)
+    view = view_values(scene, camera, *size)
     limits = {"batch_indices": rules.batch_indices, "max_vertices": rules.max_vertices,
               "max_triangles": rules.max_triangles}  # fmt: skip
     placed = [place_geometry(draw, memory, limits) for draw in scene.draws]
-    maps = place_maps(scene, memory, rules.textures, rules.rules)
-    for number, geometry in enumerate(placed):
-        constants = np.zeros((), DRAW)
-        surface = scene.surfaces[geometry.draw.surface]
-        surface_constants(constants, surface, maps[geometry.draw.surface])
-        stages.extend(running.draw(number, geometry, constants, view))
+    maps = PlacedMaps(scene, memory, rules.textures, rules.storage, rules.rules)
+    chosen = [_entries(draw, shaders) for draw in scene.draws]
+    handles = [maps.of_draw(draw, entries.maps) for draw, entries in zip(scene.draws, chosen, strict=True)]
+    if any(name in entries.maps for entries in chosen for name in AROUND):
+        view |= place_environment(memory)
+    for number, (geometry, entries) in enumerate(zip(placed, chosen, strict=True)):
+        surface = surface_values(scene.surfaces[geometry.draw.surface])
+        stages.extend(running.draw(number, geometry, entries, view | surface | handles[number]))
     return Picture(running.framebuffer, stages, running.thread_instructions)
+
+
+def _entries(draw: Draw, shaders: Shaders) -> Entries:
+    if draw.instances is None:
+        return shaders.entries
+    if shaders.instanced is None:
+        raise UserError(
+            f"{shaders.place}: instanced: must name the entries of draws whose instances have records, as {draw.name}"
+        )
+    return shaders.instanced
 
 
 class _Running:
@@ -116,20 +124,20 @@ class _Running:
         self.numbering = Numbering()
         self.thread_instructions = 0
 
-    def draw(self, number: int, geometry: Geometry, constants: NDArray[np.void], view: bytes) -> Iterator[Stage]:
-        """Run a draw; a stage for each kernel it launched. A draw without live fragments has no fragment kernel."""
-        for name, address in geometry.addresses.items():
-            constants[name] = address
-        constants["length"], constants["invocations"] = len(geometry.batches.vertices), geometry.invocations
-        outputs = lend_outputs(geometry, self.memory)
-        for name, address in outputs.items():
-            constants[name] = address
-        triangles = geometry.batches.triangles(len(geometry.draw.places))
+    def draw(self, number: int, geometry: Geometry, entries: Entries, values: dict[str, Any]) -> Iterator[Stage]:
+        """Run a draw; a stage for each kernel it launched. A draw without live fragments has no fragment kernel.
+
+        values   sources of the constants other than addresses.
+        """
         if not geometry.invocations:
             return
+        counts = {"length": len(geometry.batches.vertices), "invocations": geometry.invocations}
+        values, widths = values | geometry.addresses | counts, self.shaders.columns(entries)
+        outputs = lend_outputs(geometry, widths, self.memory)
+        triangles = geometry.batches.triangles(geometry.draw.instance_count)
         kernel = self.numbering.kernels
-        self._launch(self.shaders.vertex, number, geometry.invocations, constants, view)
-        vertices = shaded(outputs, geometry.invocations, self.memory)
+        self._launch(entries.vertex, number, geometry.invocations, values | outputs)
+        vertices = shaded(outputs, widths, geometry.invocations, self.memory)
         for address in outputs.values():
             self.memory.give_back(address)
         yield Stage(kernel, "vertex", number, geometry.draw.name, len(triangles), geometry.invocations,
@@ -139,7 +147,11 @@ class _Running:
         if len(fragments):
             kernel = self.numbering.kernels
             varyings = fragments.interpolate(vertices.varyings, triangles)
-            self._shade(number, fragments, varyings, constants, view, state)
+            slots, behind = self.target.slots(fragments)
+            lent = lend_varyings(varyings, widths, slots, self.memory)
+            self._shade(entries.fragment, number, fragments, slots, values | lent, state)
+            for address in (*lent.values(), *behind):
+                self.memory.give_back(address)
             yield Stage(kernel, "fragment", number, geometry.draw.name, len(triangles), len(fragments),
                         int(fragments.live.sum()), fragments.counts["covered"])  # fmt: skip
 
@@ -154,25 +166,19 @@ class _Running:
         )
 
     def _shade(
-        self, number: int, fragments: Fragments, varyings: NDArray[np.float32], constants: NDArray[np.void],
-        view: bytes, state: DrawState,
+        self, entry: str, number: int, fragments: Fragments, slots: NDArray[np.uint32], values: dict[str, Any],
+        state: DrawState,
     ) -> None:  # fmt: skip
-        slots, behind = self.target.slots(fragments)
-        lent = lend_varyings(varyings, slots, self.memory)
-        for name, address in (lent | {"target": self.target.address}).items():
-            constants[name] = address
         self.target.clear(slots)
-        self._launch(self.shaders.fragment, number, len(fragments), constants, view)
+        self._launch(entry, number, len(fragments), values | {"target": self.target.address})
         colours, kept = self.target.colours(slots)
         write_colours(self.framebuffer, state, fragments, colours, kept if state.discards else None)
-        for address in (*lent.values(), *behind):
-            self.memory.give_back(address)
 
-    def _launch(self, entry: str, number: int, threads: int, constants: NDArray[np.void], view: bytes) -> None:
+    def _launch(self, entry: str, number: int, threads: int, values: dict[str, Any]) -> None:
         launch = ComputeLaunch(
             module=self.shaders.module, entry=entry, grid=(-(-threads // CTA_THREADS), 1, 1),
             block=(CTA_THREADS, 1, 1), params=(), memory=self.memory, stream=number,
-            constants={"draw": constants.tobytes(), "view": view},
+            constants=self.shaders.constants(values),
         )  # fmt: skip
         counts = run_compute_launch(launch, self.sink, self.backend, self.progress, self.numbering)
         self.thread_instructions += counts.thread_instructions

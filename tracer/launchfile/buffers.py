@@ -17,11 +17,11 @@ WIDEST_BYTES = 8
 VALUES_AT_ONCE = 1 << 20
 
 
-def confined(path: Path, name: str, place: str) -> Path:
-    """The file ``name``, written in the file ``path`` at ``place``, which must lie in the folder of ``path``."""
+def confined(path: Path, name: str, place: str, kind: str = "launch file") -> Path:
+    """The file ``name``, written in ``path``, a ``kind``, at ``place``; it must lie in the folder of ``path``."""
     file = path.parent / name
     if Path(name).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
-        raise UserError(f"{path}: {place}: must be a file in the folder of the launch file, found {name!r}")
+        raise UserError(f"{path}: {place}: must be a file in the folder of the {kind}, found {name!r}")
     if not file.is_file():
         raise UserError(f"{path}: {place}: there is no file {file}")
     return file

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.guard.limits import PRINTED_BYTES
 from rayplay.formats.place.checkpoint import take_back
+from rayplay.tracer.memory.image_record import HANDLE, HANDLE_ALIGN, HANDLE_BYTES, RECORD_WORDS
 
 FIRST_ADDRESS = 0x1000_0000
 FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
@@ -46,6 +47,7 @@ class DeviceMemory:
         self._rows = 0
         self.holes: list[Allocation] = []  # given back, with allocations behind them
         self._lent: dict[int, tuple[Allocation, int, int]] = {}  # by address; where memory ended before, and its gap
+        self._records = np.zeros((1, RECORD_WORDS), np.int64)  # by handle, behind a row without one
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
@@ -79,6 +81,14 @@ class DeviceMemory:
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
 
+    def keep_record(self, words: np.ndarray) -> int:
+        """Keep rows of ``tracer.memory.image_record`` beside the memory, one or a level each; returns their handle."""
+        handle = self.allocate(HANDLE_BYTES, HANDLE_ALIGN, "a texture's or sampler's record", 0)
+        rows = words.reshape(-1, RECORD_WORDS).copy()
+        rows[:, HANDLE] = np.arange(handle, handle + len(rows))
+        self._records = np.vstack([self._records[self._records[:, HANDLE] < handle], rows])
+        return handle
+
     def _note(self, allocation: Allocation) -> None:
         address, size, _ = allocation
         if self.allocations and self.allocations[-1] > allocation:
@@ -108,6 +118,7 @@ class DeviceMemory:
         return {
             "arena_bytes": self.used_bytes + 2 * GUARD_BYTES,
             "allocations": self._table.ctypes.data, "allocation_count": self._rows,
+            "records": self._records.ctypes.data, "record_count": len(self._records),
         }  # fmt: skip
 
     def whole(self) -> np.ndarray:
@@ -184,6 +195,7 @@ class DeviceMemory:
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Contents, for ``restore``: JSON facts, and views of the blocks that are not zero."""
         facts = self._places() | {"printed": self.printed, "outside": self.outside}
+        facts["records"] = self._records.tolist()
         blocks = {f"memory{start}": block for start, block in self._blocks() if block.any()}
         return facts, blocks
 
@@ -194,6 +206,7 @@ class DeviceMemory:
                 f"checkpoint: used_bytes must be at most {len(self._bytes)}, but is {facts['used_bytes']}"
             )
         self._lie(facts)
+        self._records = np.array(facts["records"], np.int64).reshape(-1, RECORD_WORDS)
         self.printed[:], self.outside = facts["printed"], dict(facts["outside"])
         self.printed_bytes = sum(map(len, self.printed))
         for start, block in self._blocks():

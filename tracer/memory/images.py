@@ -1,9 +1,9 @@
 """Textures, samplers and surfaces of a launch: what a handle stands for, and how it gets into device memory.
 
 An image is memory of the device seen as texels; a texture reads it through a sampler's settings, a surface reads and
-writes it. A handle is the address of a record in device memory (``tracer.memory.image_record``), so that compute and
-image launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming Guide, texture and
-surface memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
+writes it. A handle is an address in device memory that stands for a record beside it (``tracer.memory.image_record``),
+so that compute and image launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming
+Guide, texture and surface memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,6 +15,7 @@ from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Module, Variable
 from rayplay.tracer.memory import image_record as record
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.memory.layout import Layout
 
 OPAQUE_TYPES = {"texture": "texref", "sampler": "samplerref", "surface": "surfref"}
 AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 3, "linear": 1}
@@ -57,6 +58,8 @@ class Image:
     """``shape`` texels at a device address, the last axis of the array being x; (layers, faces or z), y, x before it.
 
     element is one of ``ELEMENTS``, a texel has ``channels`` of it; row_bytes is the distance of rows, 0: packed.
+    layout is where texels lie that are not rows of plain ones; recorded_at, unless 0, is the address that accesses are
+    recorded with in place of the image's.
     """
 
     address: int
@@ -65,6 +68,8 @@ class Image:
     channels: int = 1
     geometry: str = "2d"
     row_bytes: int = 0
+    layout: Layout | None = None
+    recorded_at: int = 0
 
     def __post_init__(self) -> None:
         check_choice(self.geometry, AXES, "geometry")
@@ -75,6 +80,12 @@ class Image:
             raise UserError(f"a {self.geometry} image must have {AXES[self.geometry]} axes, found {list(self.shape)}")
         if self.geometry.endswith("cube") and (self.shape[0] % 6 or self.shape[1] != self.shape[2]):
             raise UserError(f"a {self.geometry} image must have six square faces, found {list(self.shape)}")
+        if self.layout is not None:
+            form, texel = self.layout.format, self.channels * record.ELEMENT_BYTES[record.ELEMENTS.index(self.element)]
+            if self.row_bytes or (
+                form.block_bytes != texel if form.side == 1 else self.element != "uint8" or texel != 4
+            ):
+                raise UserError(f"a layout must be of packed rows and of texels of its format, found {self.element}")
 
     def words(self, magic: int) -> np.ndarray:
         """int64[record.RECORD_WORDS]: the record, without a sampler."""
@@ -94,6 +105,12 @@ class Image:
             record.GEOMETRY: record.GEOMETRIES.index(geometry), record.LINEAR_MEMORY: self.geometry == "linear",
             record.TOTAL_BYTES: row * (height * depth * layers - 1) + width * texel, record.LEVELS: 1,
         }  # fmt: skip
+        values |= {record.ADDRESS_BASE: self.recorded_at or self.address, record.ADDRESS_MASK: -1}
+        if self.layout is not None:
+            values |= self.layout.words(width, height)
+            values[record.TOTAL_BYTES] = self.layout.level_bytes(width, height) * depth * layers
+            values[record.ELEMENT] = element if self.layout.format.element is None else self.layout.format.element
+        values[record.EXTENT] = values[record.SLICE_BYTES] * depth * layers
         made[list(values)] = list(values.values())
         return made
 
@@ -122,6 +139,9 @@ class Texture:
                 raise UserError(
                     f"{name} 'linear' must be of floats or of read 'normalized', not of {self.image.element}"
                 )
+        form = self.image.layout.format if self.image.layout else None
+        if form is not None and form.element is not None and self.read != "normalized":
+            raise UserError("read must be 'normalized' for a block-compressed image")
         if self.srgb and (self.image.element != "uint8" or self.read != "normalized"):
             raise UserError("srgb must be of uint8 and read 'normalized'")
         if self.levels and not self.sampler.normalized:
@@ -157,27 +177,29 @@ def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> 
 
 
 def place_texture(memory: DeviceMemory, texture: Texture) -> int:
-    """Put a texture's record into device memory; returns its handle."""
+    """Keep a texture's records; returns its handle."""
     words = np.stack([level.words(record.TEXTURE_MAGIC) for level in (texture.image, *texture.levels)])
     for level in words:
         _sampler_words(level, texture.sampler)
     words[:, record.LEVELS] = np.arange(len(words), 0, -1)
     words[:, record.READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
     words[:, record.SRGB] = texture.srgb
-    return memory.allocate(words, record.RECORD_ALIGN, "a texture's or sampler's record", 0)
+    return memory.keep_record(words)
 
 
 def place_sampler(memory: DeviceMemory, sampler: Sampler) -> int:
-    """Put a sampler's record into device memory; returns its handle, for programs that keep samplers apart."""
+    """Keep a sampler's record; returns its handle, for programs that keep samplers apart."""
     words = np.zeros(record.RECORD_WORDS, np.int64)
     words[record.MAGIC] = record.SAMPLER_MAGIC
     _sampler_words(words, sampler)
-    return memory.allocate(words, record.RECORD_ALIGN, "a texture's or sampler's record", 0)
+    return memory.keep_record(words)
 
 
 def place_surface(memory: DeviceMemory, image: Image) -> int:
-    """Put a surface's record into device memory; returns its handle."""
-    return memory.allocate(image.words(record.SURFACE_MAGIC), record.RECORD_ALIGN, "a surface's record", 0)
+    """Keep a surface's record; returns its handle. Raises ``UserError`` for an image with a layout."""
+    if image.layout is not None:
+        raise UserError("a surface must have plain texels in rows")
+    return memory.keep_record(image.words(record.SURFACE_MAGIC))
 
 
 def _sampler_words(words: np.ndarray, sampler: Sampler) -> None:

@@ -56,15 +56,20 @@ def _mesh_draw(mesh: Mesh, material: int, places: NDArray[np.float32], name: str
     return Draw(f"{mesh.name} {name}", mesh.vertices[used], normals, uv, indices, places, material)
 
 
+def sphere(rings: int, sectors: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint32]]:
+    """Normals float32[n, 3] (the positions of radius 1), texture coordinates float32[n, 2] and indices uint32[m]."""
+    ring, sector = np.divmod(np.arange((rings + 1) * (sectors + 1)), sectors + 1)
+    down, around = np.pi * ring / rings, 2 * np.pi * sector / sectors
+    normals = np.stack([np.sin(down) * np.cos(around), np.cos(down), np.sin(down) * np.sin(around)], axis=1)
+    uv = np.stack([sector / sectors, ring / rings], axis=1)
+    corner = (np.arange(rings)[:, None] * (sectors + 1) + np.arange(sectors)).reshape(-1, 1)
+    quads = (corner + np.array([0, 1, sectors + 1, 1, sectors + 2, sectors + 1])).reshape(-1)
+    return normals.astype(np.float32), uv.astype(np.float32), quads.astype(np.uint32)
+
+
 def _sphere_draws(spheres: Spheres) -> Iterator[Draw]:
     """Instances of one mesh for each material."""
-    ring, sector = np.divmod(np.arange((RINGS + 1) * (SECTORS + 1)), SECTORS + 1)
-    down, around = np.pi * ring / RINGS, 2 * np.pi * sector / SECTORS
-    normals = np.stack([np.sin(down) * np.cos(around), np.cos(down), np.sin(down) * np.sin(around)], axis=1)
-    normals = normals.astype(np.float32)
-    uv = np.stack([sector / SECTORS, ring / RINGS], axis=1).astype(np.float32)
-    corner = (np.arange(RINGS)[:, None] * (SECTORS + 1) + np.arange(SECTORS)).reshape(-1, 1)
-    quads = (corner + np.array([0, 1, SECTORS + 1, 1, SECTORS + 2, SECTORS + 1])).reshape(-1).astype(np.uint32)
+    normals, uv, quads = sphere(RINGS, SECTORS)
     for material in np.unique(spheres.material):
         chosen = spheres.material == material
         places = np.zeros((int(chosen.sum()), 3, 4), np.float32)

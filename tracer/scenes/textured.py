@@ -3,7 +3,7 @@
 Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures); EXT_mesh_gpu_instancing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from rayplay.tracer.scenes.gltf_file import read_buffers, read_gltf, read_uri
 from rayplay.tracer.scenes.gltf_nodes import placed_meshes
 from rayplay.tracer.scenes.pictures import read_texels
 
-MAPS = ("baseColor", "metallicRoughness", "normal", "occlusion", "emissive")
+MAPS = ("baseColor", "metallicRoughness", "normal", "occlusion", "emissive", "height")
+"""Maps of a surface; glTF has no height, which is how deep the surface lies below its triangles."""
+INSTANCE = np.dtype([("position", "<f4", 3), ("rotation", "<f4", 3), ("scale", "<f4"), ("layer", "<u4")])
+"""A record of an instance: angles in radians about x, then y, then z; layer of the draw's pictures."""
 ALPHA_MODES = ("OPAQUE", "MASK", "BLEND")
 WRAPS = {10497: "wrap", 33071: "clamp", 33648: "mirror"}
 NEAREST = (9728, 9984, 9986)
@@ -78,6 +81,30 @@ class Draw:
     """float32[instances, 3, 4], object to world."""
     surface: int
     """Index into ``TexturedScene.surfaces``."""
+    instances: NDArray[np.void] | None = None
+    """``INSTANCE`` [n] of a draw with attributes for each instance, and one place that holds for all."""
+    layers: tuple[int, ...] = ()
+    """Index into ``TexturedScene.pictures`` for each layer of such a draw."""
+    is_template: bool = False
+    """Whether its node is called ``*_template``: records of instances stand for its place."""
+
+    @property
+    def instance_count(self) -> int:
+        return len(self.places) if self.instances is None else len(self.instances)
+
+    def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Lowest and highest corner in world space, float32[3] each: of its vertices, or of spheres about instances."""
+        if self.instances is None:
+            corners = [self.positions @ place[:, :3].T + place[:, 3] for place in self.places]
+            return np.min([each.min(axis=0) for each in corners], axis=0), np.max(
+                [each.max(axis=0) for each in corners], axis=0
+            )
+        place = self.places[0].astype(np.float64)
+        radius = np.sqrt((self.positions.astype(np.float64) ** 2).sum(axis=1).max()) * np.abs(self.instances["scale"])
+        middle = self.instances["position"] @ place[:, :3].T + place[:, 3]
+        reach = radius[:, None] * np.sqrt((place[:, :3] ** 2).sum(axis=1))
+        low, high = (middle - reach).min(axis=0), (middle + reach).max(axis=0)
+        return low.astype(np.float32), high.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +118,8 @@ class TexturedScene:
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Lowest and highest corner in world space, float32[3] each, from the vertices themselves."""
-        low, high = np.full(3, np.inf, np.float32), np.full(3, -np.inf, np.float32)
-        for draw in self.draws:
-            for place in draw.places:
-                corners = draw.positions @ place[:, :3].T + place[:, 3]
-                low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
-        return low, high
+        corners = [draw.bounds() for draw in self.draws]
+        return np.min([low for low, _ in corners], axis=0), np.max([high for _, high in corners], axis=0)
 
 
 def read_textured(path: Path) -> TexturedScene:
@@ -127,9 +150,19 @@ def _draws(document: dict[str, Any], buffers: list[memoryview], default: int) ->
     places: dict[int, list[NDArray[np.float32]]] = {}
     for mesh, matrix in placed_meshes(document):
         places.setdefault(mesh, []).append(matrix)
+    nodes = [node for node in document.get("nodes", []) if str(node.get("name", "")).endswith("_template")]
+    templates = {node.get("mesh") for node in nodes}
     return [
-        _draw(
-            document, buffers, str(document["meshes"][mesh].get("name", f"mesh {mesh}")), primitive, matrices, default
+        replace(
+            _draw(
+                document,
+                buffers,
+                str(document["meshes"][mesh].get("name", f"mesh {mesh}")),
+                primitive,
+                matrices,
+                default,
+            ),
+            is_template=mesh in templates,
         )
         for mesh, matrices in places.items()
         for primitive in document["meshes"][mesh]["primitives"]
@@ -188,7 +221,7 @@ def _surface(document: dict[str, Any], entry: dict[str, Any]) -> Surface:
     values = [float(value) for value in factors]
     return Surface(
         name, tuple(values[:4]), values[7], values[8], tuple(values[4:7]), alpha, values[9],
-        bool(entry.get("doubleSided", False)), tuple(number(key) for key in MAPS),
+        bool(entry.get("doubleSided", False)), (*tuple(number(key) for key in MAPS[:-1]), -1),
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
-from rayplay.tracer.shading.table import build_table, find_programs, geometry_kind, pack_fields, params_symbol
+from rayplay.tracer.shading.fields import pack_fields, params_symbol
+from rayplay.tracer.shading.table import build_table, find_programs, geometry_kind
 from rayplay.tracer.shading.upload import camera_values, upload_scene
 
 TRIANGLE_FETCH = "_optix_get_triangle_vertex_data"
@@ -60,7 +61,7 @@ def prepare_image(
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     functions = find_programs(config, module, place)
-    symbol = params_symbol(config, module, place)
+    symbol = params_symbol(config.params_symbol, config.params, module, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, as_embree=traversal == "vulkan-sim")
     buffers = upload_scene(scene, memory)

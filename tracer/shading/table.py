@@ -1,9 +1,8 @@
 """The shader binding table and the launch parameters: bytes in device memory, laid out by a program configuration."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,11 @@ from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES, require_sound
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import Geometry
-from rayplay.tracer.shading.config import Field, HitGroup, ProgramConfig
+from rayplay.tracer.shading.config import HitGroup, ProgramConfig
+from rayplay.tracer.shading.fields import Field, Values, pack_fields
 
 RECORD_ALIGN = 16
 NO_PROGRAM = -1
-
-Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -120,32 +118,3 @@ def _place(records: list[bytes], memory: DeviceMemory) -> NDArray[np.uint64]:
     stride = -(-max((len(record) for record in records), default=0) // RECORD_ALIGN) * RECORD_ALIGN
     base = memory.allocate(b"".join(record.ljust(stride, b"\0") for record in records))
     return base + stride * np.arange(len(records), dtype=np.uint64)
-
-
-def pack_fields(fields: Sequence[Field], values: Values, place: str) -> bytes:
-    """The bytes of a structure; a field whose source has no value here is a ``UserError``."""
-    if not fields:
-        return b""
-    data = bytearray(fields[-1].offset + fields[-1].bytes)
-    for field in fields:
-        value = field.value if field.value is not None else values.get(field.source or field.name)
-        if value is None:
-            raise UserError(f"{place}: field {field.name!r}: there is no {field.source!r} here")
-        packed = np.atleast_1d(np.asarray(value)).astype(field.dtype).tobytes()
-        data[field.offset : field.offset + field.bytes] = packed
-    return bytes(data)
-
-
-def params_symbol(config: ProgramConfig, module: Module, place: str) -> str:
-    """Name of the launch parameters: the configured one, or the module's only ``.const`` object without contents."""
-    objects = {name: v for name, v in module.variables.items() if v.space == "const" and not any(v.initial)}
-    if config.params_symbol is None and len(objects) != 1:
-        raise UserError(
-            f"{place}: params_symbol must say which .const object holds the launch parameters: {[*objects]}"
-        )
-    name = config.params_symbol or next(iter(objects))
-    check_choice(name, objects, f"{place}: params_symbol: .const objects of {module.source_name}")
-    bytes_ = config.params[-1].offset + config.params[-1].bytes if config.params else 0
-    if objects[name].bytes and bytes_ > objects[name].bytes:
-        raise UserError(f"{place}: params: {bytes_} bytes do not fit {name}, which has {objects[name].bytes}")
-    return name

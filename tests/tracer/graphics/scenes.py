@@ -4,9 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay import ptx
-from rayplay.tracer.draw import PROGRAM
-from rayplay.tracer.graphics.stages import Picture, Rules, Shaders, draw_scene
+from rayplay.tracer.graphics.shaders import BUILT_IN, Shaders, read_shaders
+from rayplay.tracer.graphics.stages import Picture, Rules, draw_scene
 from rayplay.tracer.record.visits import AnySink
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import Draw, Surface, TexturedScene
@@ -14,7 +13,6 @@ from rayplay.tracer.scenes.textured import Picture as Texels
 
 CAMERA = Camera(eye=(0, 0, 10), look_at=(0, 0, 0), vfov_deg=40)
 SIZE = (24, 16)
-MODULE = ptx.parse_file(PROGRAM)
 IDENTITY = np.eye(3, 4, dtype=np.float32)[None]
 TRACE = Path("drawn.trace")
 
@@ -42,10 +40,14 @@ def scene(draws: list[Draw], surfaces: list[Surface], pictures: tuple[np.ndarray
 
 
 def drawn(
-    made: TexturedScene, shader: str = "lit", sink: AnySink = None, backend: str = "machine", camera: Camera = CAMERA
+    made: TexturedScene,
+    shader: str | Shaders = "lit",
+    sink: AnySink = None,
+    backend: str = "machine",
+    camera: Camera = CAMERA,
 ) -> Picture:
     """The picture of a scene."""
-    shaders = Shaders(MODULE, fragment=f"fragment_{shader}")
+    shaders = read_shaders(BUILT_IN, shader) if isinstance(shader, str) else shader
     return draw_scene(made, shaders, camera, SIZE, Rules(), sink, backend, progress=False)
 
 

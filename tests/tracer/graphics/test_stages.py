@@ -1,5 +1,6 @@
 """Draws: colours of surfaces that face the camera, cut-outs, blending, overdraw, and the trace of the stages."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,15 @@ import pytest
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.laws.check import validate
+from rayplay.tracer.graphics.environment import COSINE, TABLE_SIDE, brdf_table, legendre, lobe
 from rayplay.tracer.graphics.frame import AMBIENT, LIGHT, SUN
 from rayplay.tracer.graphics.stages import BACKGROUND
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import Surface
+from rayplay.tracer.scenes.textured import INSTANCE, Surface
 from tests.tracer.graphics.scenes import SIZE, drawn, joined, middle, scene, square
 
 RED, GREEN = Surface("red", (0.8, 0.1, 0.05, 1.0)), Surface("green", (0.1, 0.7, 0.2, 1.0))
+NONE = (-1,) * 5
 TO_LIGHT = np.array(SUN) / np.linalg.norm(SUN)
 FACING = float(TO_LIGHT[2])
 
@@ -58,7 +61,7 @@ def test_a_cut_out_shows_what_is_behind(is_first: bool) -> None:
     """The left half of the picture is cut out; depth is written only where a fragment is kept."""
     texels = np.full((2, 2, 4), 255, np.uint8)
     texels[:, 0, 3] = 10
-    leaf = Surface("leaf", (0.5, 0.5, 0.5, 1.0), alpha="MASK", cutoff=0.5, pictures=(0, -1, -1, -1, -1))
+    leaf = Surface("leaf", (0.5, 0.5, 0.5, 1.0), alpha="MASK", cutoff=0.5, pictures=(0, *NONE))
     draws = [square(1, surface=0), square(0, surface=1)]
     picture = drawn(scene(draws if is_first else draws[::-1], [leaf, RED], (texels,)))
     row = picture.framebuffer.colour[SIZE[1] // 2, :, :3]
@@ -94,14 +97,17 @@ def test_the_physically_based_shader_is_gltfs_brdf() -> None:
     straight = 0.4 * 0.04 + 0.6 * color
     fresnel = straight + (1 - view @ half) ** 5 * (1 - straight)
     reflected = (1 - fresnel) * 0.4 * color / np.pi + spread * visible * fresnel
-    around = np.array(AMBIENT) * (0.4 * color + 0.5 * straight)
-    np.testing.assert_allclose(found, FACING * np.array(LIGHT) * reflected + around + gold.emissive, rtol=5e-3)
+    scale, offset = brdf_table()[TABLE_SIDE // 2 - 1 : TABLE_SIDE // 2 + 1, -1].astype(float).mean(axis=0)
+    horizon = np.array([1, 0, -0.5])
+    diffuse = (horizon * COSINE) @ legendre() * 0.4 * color * (1 - straight * scale - offset)
+    around = diffuse + (horizon * lobe(0.5)) @ legendre() * (straight * scale + offset)
+    np.testing.assert_allclose(found, FACING * np.array(LIGHT) * reflected + around + gold.emissive, rtol=8e-3)
 
 
 @pytest.mark.parametrize("normal", [(128, 128, 255), (230, 128, 200)])
 def test_a_normal_map_bends_the_normal_along_u(normal: tuple[int, int, int]) -> None:
     texels = np.full((2, 2, 4), (*normal, 255), np.uint8)
-    plain = Surface("plain", (0.5, 0.5, 0.5, 1.0), metallic=0, pictures=(-1, -1, 0, -1, -1))
+    plain = Surface("plain", (0.5, 0.5, 0.5, 1.0), metallic=0, pictures=(-1, -1, 0, -1, -1, -1))
     found = middle(drawn(scene([square(0)], [plain], (texels,)), "pbr"))
     flat = middle(drawn(scene([square(0)], [Surface("flat", plain.base_color, metallic=0)]), "pbr"))
     if normal[0] == 128:
@@ -140,3 +146,27 @@ def test_stages_are_launches_on_the_stream_of_their_draw(tmp_path: Path) -> None
     for stage, ctas in zip(picture.stages, kernels["grid_x"], strict=True):
         assert ctas == -(-stage.shaded // 64)
         assert stage.live <= stage.shaded
+
+
+def test_records_place_turn_and_scale_instances_and_choose_their_layer() -> None:
+    """A small square twice: turned by 90 degrees about z to the left, half as large to the right; other layers."""
+    layers = [np.full((2, 2, 4), color, np.uint8) for color in ((255, 0, 0, 255), (0, 255, 0, 255))]
+    records = np.zeros(2, INSTANCE)
+    records["position"], records["scale"] = [[-2, 0, 0], [2, 0, 0]], [1, 0.5]
+    records["rotation"], records["layer"] = [[0, 0, np.pi / 2], [0, 0, 0]], [0, 1]
+    wide = square(0)
+    wide.positions[:, 0] *= 0.5
+    rock = replace(wide, instances=records, layers=(0, 1))
+    picture = drawn(scene([rock], [Surface("rock")], tuple(layers)))
+    vertex = picture.stages[0]
+    assert (vertex.shaded, vertex.triangles) == (2 * 4, 2 * 2)
+    places = np.zeros((2, 3, 4), np.float32)
+    places[0, :, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    places[1, :, :3] = np.diag([0.5, 0.5, 0.5])
+    places[:, :, 3] = records["position"]
+    for number, color in enumerate((Surface("red", (1.0, 0, 0, 1)), Surface("green", (0, 1.0, 0, 1)))):
+        alone = drawn(scene([replace(wide, places=places[number : number + 1])], [color]))
+        half = np.s_[:, : SIZE[0] // 2] if number == 0 else np.s_[:, SIZE[0] // 2 :]
+        found, expected = (each.framebuffer.colour[half] for each in (picture, alone))
+        np.testing.assert_allclose(found, expected, atol=2e-3)
+        assert (expected[..., number] > expected[..., 2] + 0.2).any()

@@ -16,6 +16,7 @@ from tests.tracer.scenes.test_gltf import with_parts
 from tests.tracer.scenes.test_limits import document
 
 Document = dict[str, Any]
+NONE = (-1,) * 5
 TEXELS = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
 
 
@@ -60,7 +61,7 @@ def test_draws_stand_in_order_and_what_blends_comes_last(tmp_path: Path) -> None
 
 def test_surfaces_are_as_the_file_says(tmp_path: Path) -> None:
     glass, wall, default = read_textured(write(tmp_path, textured())).surfaces
-    assert glass == Surface("glass", alpha="BLEND", pictures=(0, -1, -1, -1, -1))
+    assert glass == Surface("glass", alpha="BLEND", pictures=(0, *NONE))
     assert wall == Surface(
         "wall",
         metallic=0,
@@ -68,7 +69,7 @@ def test_surfaces_are_as_the_file_says(tmp_path: Path) -> None:
         alpha="MASK",
         cutoff=0.75,
         is_double_sided=True,
-        pictures=(-1, -1, 0, -1, -1),
+        pictures=(-1, -1, 0, -1, -1, -1),
     )
     assert default == Surface()
 

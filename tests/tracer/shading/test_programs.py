@@ -13,7 +13,8 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import Geometry
 from rayplay.tracer.shading.config import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
-from rayplay.tracer.shading.table import build_table, find_programs, pack_fields, params_symbol
+from rayplay.tracer.shading.fields import pack_fields, params_symbol
+from rayplay.tracer.shading.table import build_table, find_programs
 
 DATA = Path(__file__).parents[1] / "data"
 NORMALS = (DATA / "normals.toml").read_text()
@@ -23,6 +24,10 @@ def config_of(folder: Path, text: str) -> ProgramConfig:
     path = folder / "mine.toml"
     path.write_text(text)
     return read_config(path)
+
+
+def symbol(config: ProgramConfig, module: ptx.ir.Module, place: str) -> str:
+    return params_symbol(config.params_symbol, config.params, module, place)
 
 
 def refused(folder: Path, text: str) -> str:
@@ -36,7 +41,7 @@ def test_a_built_in_program_is_bound_like_any_other(name: str) -> None:
     config = read_config(PROGRAM_FOLDER / f"{name}.toml")
     module = ptx.parse_file(PROGRAM_FOLDER / f"{name}.ptx")
     assert find_programs(config, module, name)[0].name == config.raygen.program
-    assert params_symbol(config, module, name) == "params"
+    assert symbol(config, module, name) == "params"
     last = config.params[-1]
     assert last.offset + last.bytes == module.variables["params"].bytes, "the .toml and struct Params differ"
 
@@ -110,12 +115,12 @@ def test_a_program_that_is_not_valid_is_refused_with_its_line(tmp_path: Path) ->
 
 def test_the_launch_parameters_must_be_found_and_must_fit(tmp_path: Path) -> None:
     module = ptx.parse_file(DATA / "normals.ptx")
-    assert params_symbol(config_of(tmp_path, NORMALS), module, "m") == "optixLaunchParams"
+    assert symbol(config_of(tmp_path, NORMALS), module, "m") == "optixLaunchParams"
     with pytest.raises(UserError, match=r"\.const objects of .*normals.ptx: unknown name 'launch'"):
-        params_symbol(config_of(tmp_path, 'params_symbol = "launch"\n' + NORMALS), module, "m")
+        symbol(config_of(tmp_path, 'params_symbol = "launch"\n' + NORMALS), module, "m")
     more = NORMALS.replace("bytes_per_pixel = 4 },", 'bytes_per_pixel = 4 }, { name = "x", type = "u8", value = 1 },')
     with pytest.raises(UserError, match="81 bytes do not fit optixLaunchParams, which has 80"):
-        params_symbol(config_of(tmp_path, more), module, "m")
+        symbol(config_of(tmp_path, more), module, "m")
 
 
 def test_records_have_a_header_and_stand_at_one_stride(tmp_path: Path) -> None:

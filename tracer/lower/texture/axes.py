@@ -1,7 +1,7 @@
 """Coordinates to texels as LLVM IR, all lanes at once (``tracer.units.texture.addressing`` is the definition)."""
 
 from rayplay.tracer.emit.text import expanded
-from rayplay.tracer.memory.image_record import MIRROR, OUTSIDE, WRAP
+from rayplay.tracer.memory.image_record import AXIS_FIELDS, MIRROR, OUTSIDE, WRAP
 
 AXIS_BYTES, SECOND, WEIGHT, VALID = 512, 128, 256, 384
 """Of an axis in the scratch: offsets of the first and second texel, weight of the second, lanes inside the image."""
@@ -10,7 +10,9 @@ NEAREST, LINEAR, INTEGER = range(3)
 
 AXIS = expanded(
     """
-define internal void @texture.axis(ptr %out, $I %bits, i32 %length, i32 %mode, i32 %kind, i1 %norm, i32 %step) #0 {
+define internal void @texture.axis(
+  ptr %out, $I %bits, i32 %length, i32 %mode, i32 %kind, i1 %norm, i32 %step, ptr %fields
+) #0 {
 entry:
   %last = sub i32 %length, 1
   %lengths = spread i32 %length
@@ -78,8 +80,8 @@ texels:
   store $I %weight, ptr %weight.at, align 64
   br label %place
 place:
-  %texel.number = phi i32 [ 0, %texels ], [ 1, %clamp ]
-  %i = phi $I [ %index, %texels ], [ %next, %clamp ]
+  %texel.number = phi i32 [ 0, %texels ], [ 1, %found ]
+  %i = phi $I [ %index, %texels ], [ %next, %found ]
   %next = add $I %i, splat (i32 1)
   %before = icmp slt $I %i, zeroinitializer
   %behind = icmp sgt $I %i, %lasts
@@ -109,7 +111,26 @@ clamp:
   %valid = phi i32 [ -1, %place ], [ -1, %wrap ], [ -1, %mirror ], [ %here, %outside ]
   %j.low = call $I @llvm.smax.v32i32($I %j, $I zeroinitializer)
   %j.in = call $I @llvm.smin.v32i32($I %j.low, $I %lasts)
-  %offset = mul $I %j.in, %steps
+  %near.offset = mul $I %j.in, %steps
+  %is.plain = icmp eq ptr %fields, null
+  br i1 %is.plain, label %found, label %field
+field:
+  %field.number = phi i32 [ 0, %clamp ], [ %field.next, %field ]
+  %sum = phi $I [ zeroinitializer, %clamp ], [ %sum.next, %field ]
+  %field.words = getelementptr [2 x i64], ptr %fields, i32 %field.number
+  %field.mask = load i32, ptr %field.words
+  %factor.at = getelementptr i64, ptr %field.words, i64 1
+  %field.factor = load i32, ptr %factor.at
+  %field.masks = spread i32 %field.mask
+  %field.factors = spread i32 %field.factor
+  %field.bits = and $I %j.in, %field.masks
+  %field.offset = mul $I %field.bits, %field.factors
+  %sum.next = add $I %sum, %field.offset
+  %field.next = add i32 %field.number, 1
+  %field.more = icmp ult i32 %field.next, $AXIS_FIELDS
+  br i1 %field.more, label %field, label %found
+found:
+  %offset = phi $I [ %near.offset, %clamp ], [ %sum.next, %field ]
   %far = mul i32 %texel.number, $SECOND
   %offset.at = getelementptr i8, ptr %out, i32 %far
   store $I %offset, ptr %offset.at, align 64
@@ -121,9 +142,11 @@ clamp:
 leave:
   ret void
 }
-""", MIRROR=MIRROR, WRAP=WRAP, OUTSIDE=OUTSIDE, INTEGER=INTEGER, LINEAR=LINEAR,
+""", MIRROR=MIRROR, WRAP=WRAP, OUTSIDE=OUTSIDE, INTEGER=INTEGER, LINEAR=LINEAR, AXIS_FIELDS=AXIS_FIELDS,
     WEIGHT=WEIGHT, SECOND=SECOND, VALID=VALID)  # fmt: skip
-"""The texels along an axis, as offsets in multiples of ``step``, the weight of the second, and which are inside."""
+"""The texels along an axis, as offsets: in multiples of ``step``, or by ``fields``, unless null
+(``tracer.memory.layout``). Beside them the weight of the second, and which are inside.
+"""
 
 FACE = expanded("""
 define internal void @texture.face(ptr %out, $I %u, $I %v, $I %w) #0 {

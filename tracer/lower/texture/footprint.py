@@ -16,11 +16,12 @@ from rayplay.tracer.units.texture.unit import RECORDED_BYTES
 CORNERS = {1: 2, 2: 4, 3: 8}
 FACE_BYTES = 3 * AXIS_BYTES
 """Of the scratch, before s, t and the number of a cube's face."""
+ELEMENTS = 16
 CLASSES = bytes(
     texels.class_of(element, fractions, srgb)
-    for srgb in (False, True) for fractions in (False, True) for element in range(8)
+    for srgb in (False, True) for fractions in (False, True) for element in range(ELEMENTS)
 )  # fmt: skip
-"""Class of texels by element + 8 * fractions + 16 * srgb."""
+"""Class of texels by element + ``ELEMENTS`` * (fractions + 2 * srgb)."""
 
 _TEXEL = f"""
 axes:
@@ -30,14 +31,14 @@ axes:
   %blends = and i1 %kind.blends, $BLENDS
   %kind.float = zext i1 %blends to i32
   %kind = add i32 %kind.float, $ADDED
-  %class.1 = mul i64 %fractions, 8
-  %class.2 = mul i64 %srgb, 16
+  %class.1 = mul i64 %fractions, {ELEMENTS}
+  %class.2 = mul i64 %srgb, {2 * ELEMENTS}
   %class.3 = add i64 %class.1, %class.2
   %class.4 = add i64 %class.3, %element
   %class.5 = and i64 %class.4, {len(CLASSES) - 1}
   %class.at = getelementptr i8, ptr @texture.classes, i64 %class.5
   %class = load i8, ptr %class.at
-  %element.3 = and i64 %element, 7
+  %element.3 = and i64 %element, {ELEMENTS - 1}
   %bits.at = getelementptr i8, ptr @texture.bits, i64 %element.3
   %bits.8 = load i8, ptr %bits.at
   %bits = zext i8 %bits.8 to i32
@@ -51,6 +52,11 @@ axes:
   %words = lshr i32 %words.7, 2
   %scratch = getelementptr i8, ptr %rows, i64 {SCRATCH_SLOT * SLOT_BYTES}
   %results = getelementptr i8, ptr %rows, i64 {RESULT_SLOT * SLOT_BYTES}
+  %is.plain = icmp eq i64 %fields, 0
+  %fields.0.at = getelementptr i64, ptr %record, i64 {image.FIELD_X}
+  %fields.1.at = getelementptr i64, ptr %record, i64 {image.FIELD_Y}
+  %fields.0 = select i1 %is.plain, ptr null, ptr %fields.0.at
+  %fields.1 = select i1 %is.plain, ptr null, ptr %fields.1.at
 """
 """Class and size of a texel, kind of the axes, and where things lie in the rows."""
 
@@ -95,7 +101,8 @@ class Footprint:
   %face = load $I, ptr %face.number.at, align 64""")
         for axis in range(self.axes):
             given, norm = (("%s", "%t")[axis], "true") if self.cube else (f"%given.{axis}", "%norm")
-            rest = f"i32 %mode.{axis}, i32 %kind, i1 {norm}, i32 %step.{axis}"
+            fields = f"%fields.{axis}" if axis < 2 else "null"
+            rest = f"i32 %mode.{axis}, i32 %kind, i1 {norm}, i32 %step.{axis}, ptr {fields}"
             self.put(f"""
   %length.{axis}.word = trunc i64 %length.{axis} to i32
   call void @texture.axis(ptr %axis.{axis}, $I {given}, i32 %length.{axis}.word, {rest})""")
@@ -135,12 +142,7 @@ class Footprint:
   %resident.at = getelementptr i8, ptr %results, i64 {4 * SLOT_BYTES}
   store $I splat (i32 1), ptr %resident.at, align 64""")
         if self.records:
-            self.put("  %base.spread = spread i64 %base")
-            self._address("first", offset)
-            self.put(f"""
-  %first.kept = and <32 x i64> %first.address, splat (i64 {-RECORDED_BYTES})
-  %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
-  store <32 x i64> %first.kept, ptr %addresses.at, align 64""")
+            self._note_first(offset)
         self.put("  br i1 %blends, label %linear, label %near")
         self.put("near:")
         self._tap(0, offset, (0, 0, 0), "splat (i32 256)", "near")
@@ -162,10 +164,26 @@ leave:
   ret i64 0""")
 
     def _address(self, name: str, offset: str) -> None:
-        """The device address of a texel of each lane."""
+        """The address of a texel of each lane that an access is recorded with (``texel.address_of``)."""
         self.put(f"""
-  %{name}.long = zext $I {offset} to <32 x i64>
+  %{name}.moved = lshr $I {offset}, %shifts
+  %{name}.within = and $I %{name}.moved, %offset.masks
+  %{name}.long = zext $I %{name}.within to <32 x i64>
   %{name}.address = add <32 x i64> %{name}.long, %base.spread""")
+
+    def _note_first(self, offset: str) -> None:
+        """The address of each lane's first texel into its slot."""
+        self.put("""
+  %shift = trunc i64 %address.shift to i32
+  %shifts = spread i32 %shift
+  %offset.mask = trunc i64 %address.mask to i32
+  %offset.masks = spread i32 %offset.mask
+  %base.spread = spread i64 %address.base""")
+        self._address("first", offset)
+        self.put(f"""
+  %first.kept = and <32 x i64> %first.address, splat (i64 {-RECORDED_BYTES})
+  %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
+  store <32 x i64> %first.kept, ptr %addresses.at, align 64""")
 
     def _note(self, tap: int, name: str, offset: str) -> None:
         """Leave the address of a texel that is read to the unit ``footprint``."""
@@ -202,7 +220,7 @@ leave:
   %{name}.some = icmp ne $I %{name}.weight, zeroinitializer
   %{name}.read = bitcast $B %{name}.some to i32
   %{name}.words = getelementptr i8, ptr %scratch, i64 {texels.WORDS + tap * texels.TAP_WORD_BYTES}
-  call void @texture.gather(ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words)""")
+  call void @texture.gather(ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words, i64 %element)""")
 
     def _linear(self) -> None:
         """The texels of a linear filter, their weights as ``addressing.weight_of`` has them."""

@@ -14,7 +14,7 @@ from functools import partial
 from rayplay.tracer.abi.words import MACHINE, RECORD_ALL
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import expanded
-from rayplay.tracer.lower.texture import texels
+from rayplay.tracer.lower.texture import blocks, texels
 from rayplay.tracer.lower.texture.axes import AXIS, FACE
 from rayplay.tracer.lower.texture.footprint import CLASSES, Footprint
 from rayplay.tracer.memory import image_record as image
@@ -29,7 +29,8 @@ IMAGE_WORDS = {
     "base": image.BASE, "layers": image.LAYERS, "row.step": image.ROW_BYTES, "slice.step": image.SLICE_BYTES,
     "element": image.ELEMENT, "channels": image.CHANNELS, "total": image.TOTAL_BYTES, "srgb": image.SRGB,
     "linear.memory": image.LINEAR_MEMORY, "fractions": image.READ_FLOAT, "norm.1": image.NORMALIZED,
-    "levels": image.LEVELS,
+    "extent": image.EXTENT, "address.base": image.ADDRESS_BASE, "address.shift": image.ADDRESS_SHIFT,
+    "address.mask": image.ADDRESS_MASK, "fields": image.FIELDS, "levels": image.LEVELS,
 }  # fmt: skip
 _CHECKS = """
   %is.linear.memory = icmp ne i64 %linear.memory, 0
@@ -41,7 +42,7 @@ _CHECKS = """
   %border.23 = or i64 %border.2, %border.3
   %border.all = or i64 %border.01, %border.23
   %coloured = icmp ne i64 %border.all, 0
-  %large = icmp ugt i64 %total, 2147483647
+  %large = icmp ugt i64 %extent, 2147483647
   %from = sub i64 %base, %arena_first
   %end = add i64 %from, %total
   %far.end = icmp ugt i64 %end, %arena_bytes
@@ -75,6 +76,8 @@ def texture_function(e: Emitter, settings: int) -> str:
         e.helper("texture.axis", lambda: AXIS)
         e.helper("texture.face", lambda: FACE)
         e.helper("texture.gather", lambda: texels.GATHER)
+        e.helper("texture.decode", lambda: blocks.DECODE)
+        e.helper("texture.parts", blocks.tables)
         e.helper("texture.missing", lambda: texels.MISSING)
         e.helper("texture.fractions", texels.fractions)
         e.helper("texture.classes", lambda: _constants("classes", CLASSES))
@@ -132,6 +135,7 @@ some:
             self.word(name, "%machine", MACHINE[name])
         self.word("units", "%machine", MACHINE.units, "ptr")
         self.word("bounds", "%machine", MACHINE.bounds, "ptr")
+        self.word("records", "%machine", MACHINE.records, "ptr")
         shift = TEXTURE.kept & (1 << WIDTH_SHIFT) - 1
         self.put(f"""
   %moved = sub i64 %host_offset, %arena_first
@@ -164,7 +168,11 @@ some:
   %{name} = load i64, ptr %{name}.place""")
         else:
             self.put(f"  %{name} = add i64 %{name}.first, 0")
-        self.word(f"{name}.kept", "%row", slot)
+        self.word(f"{name}.number", "%row", slot)
+        self.put(f"""
+  %{name}.bytes = mul i64 %{name}.number, {image.RECORD_BYTES}
+  %{name}.record = getelementptr i8, ptr %records, i64 %{name}.bytes""")
+        self.word(f"{name}.kept", f"%{name}.record", image.HANDLE)
         self.put(f"""
   %{name}.served = icmp eq i64 %{name}, %{name}.kept
   %{name}.some = icmp ne i64 %{name}, 0
@@ -173,16 +181,8 @@ some:
 
     def _image(self) -> None:
         """The records' words; go on where offsets of texels fit 32 bits and no border has a colour."""
-        self.put("""
-open:
-  %record.host = add i64 %texture, %moved
-  %record = inttoptr i64 %record.host to ptr""")
-        sampler = "%record"
-        if self.has_sampler:
-            sampler = "%sampling"
-            self.put("""
-  %sampling.host = add i64 %sampler, %moved
-  %sampling = inttoptr i64 %sampling.host to ptr""")
+        self.put("open:\n  %record = getelementptr i8, ptr %texture.record, i64 0")
+        sampler = "%sampler.record" if self.has_sampler else "%record"
         for name, number in IMAGE_WORDS.items():
             self.word(name, "%record", number)
         self.word("norm.2", sampler, image.NORMALIZED)

@@ -11,19 +11,28 @@ import struct
 from rayplay.tracer.emit.text import expanded
 from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.units.call import SLOT_BYTES
+from rayplay.tracer.units.texture.block import GREEN_FIRST, TOPS
 from rayplay.tracer.units.texture.texel import SRGB_TO_LINEAR
 
 WEIGHTS, WORDS, TAP_WORD_BYTES = 2048, 4096, 512
 """Offsets in the scratch: int32[taps][32] and int32[taps][4][32]."""
 NAN = 0x7FFFFFFF
 
-GATHER = expanded("""
-define internal void @texture.gather(ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count) #0 {
+GATHER = expanded(
+    """
+define internal void @texture.gather(ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count, i64 %element) #0 {
 entry:
   %lanes = bitcast i32 %mask to $B
+  %is.block = icmp uge i64 %element, $BC1
+  br i1 %is.block, label %block, label %plain
+block:
+  %alpha = icmp eq i64 %element, $BC3
+  call void @texture.decode(ptr %base, $I %offset, i32 %mask, ptr %words, i1 %alpha)
+  br label %leave
+plain:
   br label %word
 word:
-  %k = phi i32 [ 0, %entry ], [ %next, %word ]
+  %k = phi i32 [ 0, %plain ], [ %next, %word ]
   %byte = shl i32 %k, 2
   %start = getelementptr i8, ptr %base, i32 %byte
   %at = getelementptr i8, ptr %start, $I %offset
@@ -36,16 +45,21 @@ word:
 leave:
   ret void
 }
-""")
+""",
+    BC1=image.BC1,
+    BC3=image.BC3,
+)
 
-SINGLE, HALF, UNORM, SRGB, SNORM, UNSIGNED, SIGNED = range(7)
-"""Classes of texels; the last two are integers that are read as such."""
-NAMES = ("single", "half", "unorm", "srgb", "snorm", "unsigned", "signed")
-BLENDED = (SINGLE, HALF, UNORM, SRGB, SNORM)
+SINGLE, HALF, UNORM, SRGB, SNORM, PART, PART_SRGB, UNSIGNED, SIGNED = range(9)
+"""Classes of texels: ``PART`` are those of blocks; the last two are integers that are read as such."""
+NAMES = ("single", "half", "unorm", "srgb", "snorm", "part", "part.srgb", "unsigned", "signed")
+BLENDED = (SINGLE, HALF, UNORM, SRGB, SNORM, PART, PART_SRGB)
 
 
 def class_of(element: int, fractions: bool, srgb: bool) -> int:
     """The class of texels of an element; ``fractions``: integers are read as such."""
+    if element >= image.BC1:
+        return PART_SRGB if srgb else PART
     if element >= image.F16:
         return SINGLE if element == image.F32 else HALF
     if fractions and element < image.U32:
@@ -77,11 +91,26 @@ _SNORM = """
   %fraction = fdiv $D %whole, %tops.signed
   %beyond = fcmp olt $D %fraction, splat (double -1.0)
   %value = select $B %beyond, $D splat (double -1.0), $D %fraction"""
+_PART = """
+  %top.at = getelementptr float, ptr @texture.tops, i32 %c
+  %top.part = load float, ptr %top.at
+  %tops.part = spread float %top.part
+  %value = sitofp $I %raw to $F"""
+_PART_SRGB = f"""
+  %is.green = icmp eq i32 %c, 1
+  %table.first = select i1 %is.green, i32 {GREEN_FIRST}, i32 0
+  %table = getelementptr double, ptr @texture.part.srgb, i32 %table.first
+  %part = select i1 %is.alpha, $I zeroinitializer, $I %raw
+  %entries = getelementptr double, ptr %table, $I %part
+  %colour = call $D @llvm.masked.gather.v32f64.v32p0(<32 x ptr> align 8 %entries, $B splat (i1 true), $D poison)
+  %whole = sitofp $I %raw to $D
+  %fraction = fdiv $D %whole, splat (double {float(TOPS[3])!r})
+  %value = select i1 %is.alpha, $D %fraction, $D %colour"""
 _VALUE = {
     SINGLE: "  %value = bitcast $I %raw to $F", HALF: _HALF, UNORM: "  %value = sitofp $I %raw to $F", SRGB: _TABLE,
-    SNORM: _SNORM, UNSIGNED: "", SIGNED: "",
+    SNORM: _SNORM, PART: _PART, PART_SRGB: _PART_SRGB, UNSIGNED: "", SIGNED: "",
 }  # fmt: skip
-"""From ``%raw``, the bits of a channel, to its value; ``unorm``'s is the whole number."""
+"""From ``%raw``, the bits of a channel, to its value; that of ``unorm`` and ``part`` is the whole number."""
 _ROUND = """
   $rounded
   %nan = fcmp uno $F %single, %single
@@ -148,7 +177,7 @@ _ADD = """
 store:"""
 _SUM_OF = {
     "$F": """
-  %scale = fmul $F %tops, splat (float 256.0)
+  %scale = fmul $F $tops, splat (float 256.0)
   %single = fdiv $F %total, %scale""",
     "$D": """
   %first.weight = load $I, ptr %weights, align 64
@@ -159,24 +188,33 @@ _SUM_OF = {
 }
 
 
+WHOLE = {UNORM: "%tops", PART: "%tops.part"}
+"""Classes whose sums are whole numbers, and the number that stands for 1.0."""
+
+
 def near(kind: int) -> str:
     """The function that takes the channels of the first texel."""
     value = _VALUE[kind]
     if kind in (UNSIGNED, SIGNED):
         ending = "  %result = or $I %raw, zeroinitializer"
     else:
-        single = "fptrunc $D %value to $F" if kind in (SRGB, SNORM) else _same("$F")
-        ending = _ROUND.replace("$rounded", f"%single = {'fdiv $F %value, %tops' if kind == UNORM else single}")
+        single = "fptrunc $D %value to $F" if kind in (SRGB, SNORM, PART_SRGB) else _same("$F")
+        single = f"fdiv $F %value, {WHOLE[kind]}" if kind in WHOLE else single
+        ending = _ROUND.replace("$rounded", f"%single = {single}")
     body = f"  br label %store\nstore:\n  %at = getelementptr i8, ptr %first, i32 0{_LOAD}{value}\n{ending}"
     return _made(f"near.{NAMES[kind]}", kind, body)
 
 
 def blend(kind: int) -> str:
     """The function that adds the channels of ``%taps`` texels by weight."""
-    total = "$F" if kind == UNORM else "$D"
+    total = "$F" if kind in WHOLE else "$D"
     wide = "fpext $F %value to $D" if kind in (SINGLE, HALF) else _same(total)
     steps = (_SUM + _LOAD + _VALUE[kind] + _ADD).replace("$wide", f"%operand = {wide}").replace("$K", total)
-    return _made(f"blend.{NAMES[kind]}", kind, steps + _SUM_OF[total] + _ROUND.replace("  $rounded\n", ""))
+    return _made(
+        f"blend.{NAMES[kind]}",
+        kind,
+        steps + _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")) + _ROUND.replace("  $rounded\n", ""),
+    )
 
 
 def _same(lanes: str) -> str:

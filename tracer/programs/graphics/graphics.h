@@ -1,11 +1,12 @@
 // What the shaders of a draw share: its buffers, its textures, and where its fragments go.
-// Layouts are those of tracer/graphics/frame.py.
+// The layout is listed in surface.toml; docs/raster.md says what each member holds.
 #pragma once
 
 namespace rayplay {
 
 constexpr unsigned NOT_LIVE = 0xffffffffu;  // slot of a thread that only helps its quad
-enum Map { BASE_COLOR, METALLIC_ROUGHNESS, NORMAL, OCCLUSION, EMISSIVE, MAPS };
+constexpr float PI = 3.14159265f;
+enum Map { BASE_COLOR, METALLIC_ROUGHNESS, NORMAL, OCCLUSION, EMISSIVE, HEIGHT, LAYERS, IRRADIANCE, PREFILTERED, BRDF, MAPS };
 
 struct Draw {
     // vertex buffers and what vertices give to fragments, an array each
@@ -13,34 +14,32 @@ struct Draw {
     const float* positions;
     const float* normals;
     const float* uv;
-    const float4* places;  // three rows an instance
+    const float4* places;     // three rows an instance
+    const float4* instances;  // two an instance: position, rotation about x, y and z, scale, layer; null: places alone
     float4* clip;
     float* world_out;
     float* normal_out;
     float* uv_out;
+    float* layer_out;
     // fragments: varyings, interpolated, and the slot of the target
     const float* world;
     const float* normal;
     const float* coordinates;
+    const float* layer;
     const unsigned* slots;
     float4* target;
-    unsigned long long maps[MAPS];
-    float base_color[4], emissive[4];
+    unsigned long long maps[MAPS];  // handles, 0 for none
+    float4 base_color;
+    float4 to_clip[4];  // rows of world to clip space
     float metallic, roughness, cutoff;
-    unsigned has_maps;  // bit of each map
     unsigned length, invocations;
-};
-
-struct View {
-    float clip[16];  // rows of world to clip space
-    float eye[4], to_light[4], light[4], ambient[4];
+    float emissive[3], eye[3], to_light[3], light[3], ambient[3];
 };
 
 }  // namespace rayplay
 
 extern "C" {
 __constant__ rayplay::Draw draw;
-__constant__ rayplay::View view;
 }
 
 namespace rayplay {
@@ -67,6 +66,8 @@ __device__ inline float3 cross(float3 a, float3 b) {
 }
 __device__ inline float3 normalised(float3 a) { return rsqrtf(fmaxf(dot(a, a), 1e-20f)) * a; }
 __device__ inline float3 first3(const float* a) { return make_float3(a[0], a[1], a[2]); }
+__device__ inline float3 first3(float4 a) { return make_float3(a.x, a.y, a.z); }
+__device__ inline float3 grey(float value) { return make_float3(value, value, value); }
 
 // Difference to the neighbour in the quad: lanes are upper left, upper right, lower left, lower right.
 __device__ inline float along_x(float value) {
@@ -77,6 +78,8 @@ __device__ inline float along_y(float value) {
     float other = __shfl_xor_sync(~0u, value, 2);
     return threadIdx.x & 2 ? value - other : other - value;
 }
+__device__ inline float3 along_x(float3 a) { return make_float3(along_x(a.x), along_x(a.y), along_x(a.z)); }
+__device__ inline float3 along_y(float3 a) { return make_float3(along_y(a.x), along_y(a.y), along_y(a.z)); }
 
 struct Coordinates {
     float u, v;
@@ -92,6 +95,10 @@ __device__ inline float4 sample(Map map, const Coordinates& at) {
     return tex2DGrad<float4>(draw.maps[map], at.u, at.v, at.along_x, at.along_y);
 }
 
-__device__ inline bool has(Map map) { return draw.has_maps >> map & 1; }
+__device__ inline float4 sample_layer(Map map, const Coordinates& at, int layer) {
+    return tex2DLayeredGrad<float4>(draw.maps[map], at.u, at.v, layer, at.along_x, at.along_y);
+}
+
+__device__ inline bool has(Map map) { return draw.maps[map] != 0; }
 
 }  // namespace rayplay

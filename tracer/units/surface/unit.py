@@ -17,7 +17,7 @@ from rayplay.tracer.units.memory import FIRST, HOST, refuse
 from rayplay.tracer.units.settings import take
 from rayplay.tracer.units.surface.plan import DATA, LOAD, QUERY, REDUCE, SURFACE
 from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
-from rayplay.tracer.units.texture.texel import open_record, texel_address, texel_bytes, word
+from rayplay.tracer.units.texture.texel import open_record, texel_bytes, texel_offset, word
 from rayplay.tracer.units.texture.unit import channel_order, channel_type, handle_of, input_word
 
 RESULTS, ADDRESSES, DATA_FIRST = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, DATA))
@@ -49,7 +49,7 @@ def place_lane(record: int, rows: int, lane: int, settings: int, span: int, at: 
     last_z = (word(record, image.LAYERS) if geometry >= image.G_A1D else word(record, image.DEPTH)) - 1
     inside = 0 <= x <= last_x and 0 <= y <= last_y and 0 <= z <= last_z
     nearest = min(max(x, 0), max(last_x, 0))
-    row = texel_address(record, 0, min(max(y, 0), last_y), min(max(z, 0), last_z))
+    row = word(record, image.BASE) + texel_offset(record, 0, min(max(y, 0), last_y), min(max(z, 0), last_z))
     raw.store_i64(at, row + nearest)
     return inside
 

@@ -28,7 +28,8 @@ TEXTURE = Settings(
 )
 """``indirect``: the handle is at the address, in the parameter buffer, that the slot holds.
 ``sectors``: whether sectors of the texels are noted (``units.footprint``).
-``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the handles that a warp shares."""
+``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the rows of the records that a warp
+shares."""
 
 
 def plan_tex(i: Instruction, place: Place) -> UnitCall:

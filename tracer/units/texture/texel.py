@@ -1,10 +1,14 @@
 """Texels of an image in device memory: where they lie, and their channels as float64, which holds all of them."""
 
+from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.floats import f16_value
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import f32_of_bits, load_i32, load_i64, load_u8, load_u16, load_u32
 from rayplay.tracer.units.memory import host_place
+from rayplay.tracer.units.texture.block import fraction
+
+RECORDS, RECORD_COUNT = 8 * MACHINE.records, 8 * MACHINE.record_count
 
 SRGB_TO_LINEAR = tuple(
     level / 255 / 12.92 if level <= 10 else ((level / 255 + 0.055) / 1.055) ** 2.4 for level in range(256)
@@ -14,18 +18,33 @@ SRGB_TO_LINEAR = tuple(
 
 @compiled
 def open_record(machine: int, handle: int, magic: int) -> int:
-    """Host address of the record behind a handle; 0 for another kind, or an image or level outside memory."""
-    record = host_place(machine, handle, image.RECORD_BYTES, image.RECORD_ALIGN, False)
-    if record == 0 or load_i64(record + 8 * image.MAGIC) != magic:
+    """Host address of the record behind a handle; 0 for no such handle, another kind, or a level outside memory."""
+    record = record_of(machine, handle) if handle & (image.HANDLE_ALIGN - 1) == 0 and handle else 0
+    if record == 0 or word(record, image.MAGIC) != magic:
         return 0
-    levels = max(load_i64(record + 8 * image.LEVELS), 1)
-    if levels > 1 and host_place(machine, handle, levels * image.RECORD_BYTES, image.RECORD_ALIGN, False) == 0:
-        return 0
-    for level in range(record, record + levels * image.RECORD_BYTES, image.RECORD_BYTES):
-        size = load_i64(level + 8 * image.TOTAL_BYTES)
-        if size and host_place(machine, load_i64(level + 8 * image.BASE), size, 1, False) == 0:
+    for number in range(max(word(record, image.LEVELS), 1)):
+        level = record + number * image.RECORD_BYTES
+        size = word(level, image.TOTAL_BYTES)
+        if size and host_place(machine, word(level, image.BASE), size, 1, False) == 0:
             return 0
     return record
+
+
+@compiled
+def record_of(machine: int, handle: int) -> int:
+    """Host address of the record with a handle; 0 for none. Records lie in the order of their handles."""
+    first, low, high = load_i64(machine + RECORDS), 0, load_i64(machine + RECORD_COUNT)
+    while low < high:
+        middle = (low + high) >> 1
+        record = first + image.RECORD_BYTES * middle
+        found = word(record, image.HANDLE)
+        if found == handle:
+            return record
+        if found < handle:
+            low = middle + 1
+        else:
+            high = middle
+    return 0
 
 
 @compiled
@@ -41,19 +60,43 @@ def texel_bytes(record: int) -> int:
 
 
 @compiled
-def texel_address(record: int, x: int, y: int, z: int) -> int:
-    """Device address of a texel; z counts slices, layers or faces."""
-    start = word(record, image.BASE) + z * word(record, image.SLICE_BYTES) + y * word(record, image.ROW_BYTES)
-    return start + x * texel_bytes(record)
+def texel_offset(record: int, x: int, y: int, z: int) -> int:
+    """Offset of a texel (``tracer.memory.layout``); z counts slices, layers or faces."""
+    start = z * word(record, image.SLICE_BYTES)
+    if word(record, image.FIELDS) == 0:
+        return start + y * word(record, image.ROW_BYTES) + x * texel_bytes(record)
+    return start + along(record, image.FIELD_X, x) + along(record, image.FIELD_Y, y)
 
 
 @compiled
-def channel(record: int, place: int, number: int) -> float:
-    """A channel of the texel at a host address, as the texture's read mode has it; those it lacks are 0, 0, 1."""
+def along(record: int, first: int, index: int) -> int:
+    """Offset of an index along the axis whose fields begin at a word."""
+    offset = 0
+    for number in range(first, first + image.AXIS_FIELDS * image.FIELD_WORDS, image.FIELD_WORDS):
+        offset += (index & word(record, number)) * word(record, number + 1)
+    return offset
+
+
+@compiled
+def address_of(record: int, offset: int) -> int:
+    """Device address that an access of a texel is recorded with: the texel's, or its block's."""
+    moved = offset >> word(record, image.ADDRESS_SHIFT) & word(record, image.ADDRESS_MASK)
+    return word(record, image.ADDRESS_BASE) + moved
+
+
+@compiled
+def channel(record: int, image_place: int, offset: int, number: int) -> float:
+    """A channel of the texel at an offset in the image at a host address, as the texture's read mode has it.
+
+    Those it lacks are 0, 0, 1.
+    """
     if number >= word(record, image.CHANNELS):
         return 1.0 if number == 3 else 0.0
     element = word(record, image.ELEMENT)
-    at = place + number * image.ELEMENT_BYTES[element]
+    if element >= image.BC1:
+        block = image_place + (offset >> 4) * (8 if element == image.BC1 else 16)
+        return fraction(word(record, image.SRGB) != 0, element, block, offset & 15, number)
+    at = image_place + offset + number * image.ELEMENT_BYTES[element]
     if element == image.F32:
         return float(f32_of_bits(load_u32(at)))
     if element == image.F16:

@@ -23,7 +23,7 @@ from rayplay.tracer.units.memory import END, FIRST, HOST, ROW_BYTES, host_place,
 from rayplay.tracer.units.settings import take
 from rayplay.tracer.units.texture import addressing, levels
 from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, LEVEL, OFFSET, QUERY_SAMPLER, SAMPLE, TEXTURE
-from rayplay.tracer.units.texture.texel import channel, open_record, texel_address, word
+from rayplay.tracer.units.texture.texel import RECORDS, address_of, channel, open_record, texel_offset, word
 
 RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))
 KEPT_ROWS = 8 * MACHINE.bounds
@@ -101,8 +101,8 @@ def value_at(machine: int, record: int, sampler: int, x: int, y: int, z: int, nu
     """A channel of a texel, or of the border where an index is -1."""
     if x < 0 or y < 0 or z < 0:
         return f64_of_bits(word(sampler, image.BORDER + number))
-    address = texel_address(record, x, y, z)
-    return channel(record, load_i64(machine + HOST) + address - load_i64(machine + FIRST), number)
+    place = load_i64(machine + HOST) + word(record, image.BASE) - load_i64(machine + FIRST)
+    return channel(record, place, texel_offset(record, x, y, z), number)
 
 
 @compiled
@@ -146,7 +146,7 @@ def value_of(
 def note_address(record: int, rows: int, lane: int, footprint: np.ndarray) -> None:
     """The address that a lane's access is recorded with."""
     x, y, z = max(footprint[0], 0), max(footprint[3], 0), max(footprint[6], 0)
-    store_i64(rows + ADDRESSES + 8 * lane, texel_address(record, x, y, z) & -RECORDED_BYTES)
+    store_i64(rows + ADDRESSES + 8 * lane, address_of(record, texel_offset(record, x, y, z)) & -RECORDED_BYTES)
 
 
 @compiled
@@ -156,7 +156,7 @@ def note_texels(record: int, rows: int, settings: int, footprint: np.ndarray) ->
         x, y, z = footprint[tap & 1], footprint[3 + (tap >> 1 & 1)], footprint[6 + (tap >> 2)]
         weight = addressing.weight_of(tap, footprint[2], footprint[5], footprint[8])
         if (weight or take(settings, TEXTURE.action) == GATHER) and x >= 0 and y >= 0 and z >= 0:
-            note(rows, texel_address(record, x, y, z))
+            note(rows, address_of(record, texel_offset(record, x, y, z)))
 
 
 @compiled
@@ -216,6 +216,8 @@ def query_texture(record: int, number: int) -> int:
 @compiled
 def channel_type(element: int, normalized: bool) -> int:
     """OpenCL's number of an element type."""
+    if element >= image.BC1:
+        return UNORM
     if element >= image.F16:
         return HALF if element == image.F16 else FLOAT
     size, signed = element >> 1, element & 1 != 0
@@ -278,6 +280,12 @@ def fits(record: int, sampler: int, settings: int) -> bool:
     )
 
 
+@compiled
+def number_of_record(machine: int, record: int) -> int:
+    """Its row among the records, of which the first has no handle."""
+    return (record - load_i64(machine + RECORDS)) // image.RECORD_BYTES
+
+
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are ``TEXTURE``."""
@@ -298,8 +306,9 @@ def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
             sampler = open_record(machine, handle, image.SAMPLER_MAGIC)
         if sampler == 0 or not fits(record, sampler, settings):
             return refuse(machine, lane, handle or texture, STOP.bad_handle)
-        shared = shared and (first == 0 or (first == texture and second == handle))
-        first, second = texture, handle
+        kept = number_of_record(machine, record), number_of_record(machine, sampler) if handle else 0
+        shared = shared and (first == 0 or (first, second) == kept)
+        first, second = kept
         sample_lane(machine, rows, lane, settings, record, sampler)
     finish(rows, mask)
     if shared and take(settings, TEXTURE.kept):

@@ -1,0 +1,176 @@
+"""The closed loop on simulated plants and on a replay, its cameras, and the device that is fitted to a GPU."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import Gpu
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Camera
+from rayplay.tuner.animation import cameras
+from rayplay.tuner.device import as_toml, names, read_device
+from rayplay.tuner.fit import fit
+from rayplay.tuner.kernel import Renderer, Settings
+from rayplay.tuner.loop import Loop, Plant
+from rayplay.tuner.report import run_controllers, table_text, write_rows
+
+CAMERA = Camera((0.0, 1.0, 4.0), (0.0, 1.0, 0.0))
+SIZE = (64, 48)
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Renderer:
+    return Renderer(load("cornell"))
+
+
+def gained(renderer: Renderer, gain: float, most_rays: int = 256) -> Loop:
+    """A loop whose plant takes ``gain`` times what the model says."""
+    device = read_device("geforce-580")
+    loop = Loop(renderer, device, lambda camera, settings: 0.0, SIZE, 0.05, most_rays)
+    return Loop(
+        renderer, device, lambda camera, settings: gain * float(loop.times(camera)[settings.occlusion_rays]),
+        SIZE, 0.05, most_rays,
+    )  # fmt: skip
+
+
+def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(renderer: Renderer) -> None:
+    path = cameras(renderer.scene.camera, "orbit", 40)[:20]
+    loop = gained(renderer, 1.5)
+    errors = {
+        name: np.array([frame.measured_ms / loop.target_ms - 1 for frame in loop.run(path, name)])
+        for name in ("feedback", "feed-forward")
+    }
+    assert np.abs(errors["feedback"][10:]).max() < 0.1
+    np.testing.assert_allclose(errors["feed-forward"], 0.5, atol=0.1)
+
+
+def test_without_tuning_the_rays_of_the_first_frame_stay(renderer: Renderer) -> None:
+    frames = list(gained(renderer, 1.0).run(cameras(renderer.scene.camera, "orbit", 6), "none"))
+    assert len({frame.rays for frame in frames}) == 1
+    assert len({frame.measured_ms for frame in frames}) > 1
+
+
+def test_after_a_turn_the_model_holds_the_target_and_the_last_frame_misleads(renderer: Renderer) -> None:
+    """From a wall to the whole scene within a frame: the paper's main claim."""
+    loop, near = gained(renderer, 1.0), renderer.scene.camera
+    away = cameras(near, "turn", 2)[1]
+    path = [away] * 6 + [near] * 2
+    worst = {
+        name: max(frame.measured_ms for frame in list(loop.run(path, name))[6:]) / loop.target_ms
+        for name in ("feed-forward", "previous")
+    }
+    assert worst["feed-forward"] < 1.1
+    assert worst["previous"] > 2
+
+
+def test_the_plant_renders_a_pair_of_camera_and_settings_once(renderer: Renderer) -> None:
+    plant = Plant(renderer, Gpu.load("mobile"), (32, 24))
+    first = plant(renderer.scene.camera, Settings(1))
+    assert plant(renderer.scene.camera, Settings(1)) == first > 0
+    assert plant(renderer.scene.camera, Settings(4)) > first
+
+
+def test_an_orbit_goes_round_and_comes_closer() -> None:
+    path = cameras(CAMERA, "orbit", 4)
+    assert path[0] == CAMERA
+    away = np.array([each.eye for each in path]) - CAMERA.look_at
+    np.testing.assert_allclose(np.linalg.norm(away, axis=1), 4 * (1 - 0.6 * np.arange(4) / 4))
+    np.testing.assert_allclose(away[1] / np.linalg.norm(away[1]), (1, 0, 0), atol=1e-12)
+
+
+def test_a_turn_looks_back() -> None:
+    path = cameras(CAMERA, "turn", 4)
+    assert path[:2] == [CAMERA, CAMERA]
+    np.testing.assert_allclose(path[2].look_at, (0, 1, 8), atol=1e-12)
+    assert path[2].eye == CAMERA.eye
+
+
+def test_keys_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "path.json"
+    keys = [{"frame": 0, "eye": [0, 0, 4], "at": [0, 0, 0]}, {"frame": 2, "eye": [2, 0, 4], "at": [0, 1, 0]}]
+    file.write_text(json.dumps({"keys": keys}))
+    path = cameras(CAMERA, str(file), 4)
+    assert [each.eye[0] for each in path] == [0, 1, 2, 2]
+    assert path[1].look_at == (0, 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no", "must be a JSON file"),
+        ('{"keys": []}', "keys must be one or more, in ascending order"),
+        ('{"keys": [{"frame": 0, "eye": [0, 0], "at": [0, 0, 0]}]}', "eye and at of a key must be three numbers"),
+        ('{"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [0, 0, 0]}]}', "frame 0"),
+        ('{"keys": [{"frame": 0, "eye": [0, 0, 0]}]}', "needs the key 'at'"),
+    ],
+)
+def test_a_wrong_path_is_one_line(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "path.json"
+    file.write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        cameras(CAMERA, str(file), 4)
+    assert str(file) in str(error.value)
+
+
+def test_an_unknown_path_is_one_line() -> None:
+    with pytest.raises(UserError, match=r"--path spiral: must be a .json file or one of orbit, turn"):
+        cameras(CAMERA, "spiral", 4)
+
+
+def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
+    """A load takes the pipeline of L1 and what lies behind it (docs/internals.md#a-memory-requests-life)."""
+    gpu = Gpu.load("mobile")
+    made = fit(gpu)
+    l1, l2, dram = made.latencies
+    assert l1 >= gpu.l1.latency_cycles
+    assert l2 - l1 >= gpu.l2.latency_cycles
+    assert dram - l2 >= gpu.dram.latency_cycles * gpu.sm.clock_khz / gpu.dram.clock_khz * 0.9
+    assert made.device.uncoalesced_delay_cycles == pytest.approx(1, rel=0.05)  # a sector a cycle leaves the L1
+    assert made.device.issue_cycles >= 1 / gpu.scheduler.count
+    assert max(made.residuals.values()) < 0.1
+    faster = fit(gpu.with_values(**{"l2.latency_cycles": gpu.l2.latency_cycles + 40})).latencies
+    assert (faster[0], faster[1]) == (l1, pytest.approx(l2 + 40, abs=2))
+
+
+def test_a_device_is_read_as_it_is_written(tmp_path: Path) -> None:
+    for name in names():
+        file = tmp_path / f"{name}.toml"
+        file.write_text(as_toml(read_device(name)))
+        assert read_device(str(file)) == read_device(name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("cores = 16", "cores = 0"), "cores: must be a finite number above 0, not 0"),
+        (("cores = 16", ""), "needs the key 'cores'"),
+        (("cores = 16", "core = 16"), "unknown name 'core'"),
+    ],
+)
+def test_a_wrong_device_is_one_line(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(as_toml(read_device("geforce-580")).replace(*change))
+    with pytest.raises(UserError, match=message):
+        read_device(str(file))
+
+
+def test_a_name_is_suggested() -> None:
+    with pytest.raises(UserError, match="geforce-580"):
+        read_device("geforce-581")
+
+
+def test_rows_of_a_run(renderer: Renderer, tmp_path: Path) -> None:
+    loop = gained(renderer, 1.2, 16)
+    rows = run_controllers(loop, cameras(renderer.scene.camera, "orbit", 7), ["feedback", "none"])
+    assert [row["number"] for row in rows] == [*range(7), *range(7)]
+    lines = list(table_text(rows, loop.target_ms))
+    assert [line.split()[0] for line in lines] == ["controller", "feedback", "none"]
+    write_rows(tmp_path / "rows.csv", rows, loop.target_ms)
+    with (tmp_path / "rows.csv").open() as file:
+        read = list(csv.DictReader(file))
+    assert [float(row["measured_ms"]) for row in read] == [row["measured_ms"] for row in rows]
+    assert (tmp_path / "rows.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,81 @@
+"""GPUs of the analytical model: its device parameters, by name or from a TOML file (Ganestam and Doggett, Table 4)."""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import meant
+from rayplay.formats.guard.strict import Place, read
+
+FOLDER = Path(__file__).parent / "devices"
+LOAD_BYTES = 4
+"""Bytes that one lane loads by one memory instruction (docs/sources/tuner.md#readings)."""
+
+
+def _above_zero(value: float, place: Place) -> None:
+    if not 0 < value < float("inf"):
+        raise UserError(f"{place}: must be a finite number above 0, not {value}")
+
+
+def _value(symbol: str, doc: str) -> Any:
+    return field(metadata={"check": _above_zero, "doc": f"{symbol}: {doc}"})
+
+
+def _flag(doc: str) -> Any:
+    return field(metadata={"doc": doc})
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU as the model sees it; the papers' symbols stand before the meaning.
+
+    Raises ``UserError`` when read with a value that is not above 0.
+    """
+
+    name: str
+    bandwidth_gbytes_per_s: float = _value("M_d", "bandwidth of the memory, GB/s")
+    cores: int = _value("D_c", "cores: SMs of NVIDIA, SIMDs of AMD")
+    warp_size: int = _value("D_tw", "threads per warp")
+    issue_cycles: float = _value("C_i", "cycles to issue one instruction of a warp")
+    max_blocks: int = _value("b_o", "blocks resident per core, at most")
+    clock_ghz: float = _value("F", "clock of the cores, GHz")
+    latency_cycles: float = _value("c_l", "latency of one memory access")
+    coalesced_delay_cycles: float = _value("c_dc", "departure delay of a coalesced access")
+    uncoalesced_delay_cycles: float = _value("c_du", "departure delay of each access of an uncoalesced instruction")
+    has_cache: bool = _flag("whether a cache serves global loads, so that m^2 of them never leave it")
+
+    def milliseconds(self, cycles: Any) -> Any:
+        """Time of core cycles."""
+        return cycles / (self.clock_ghz * 1e6)
+
+
+def names() -> list[str]:
+    """Devices that come with the package."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def read_device(name: str) -> Device:
+    """A device by name, or from a .toml file; ``UserError`` names the nearest known name, or the wrong value."""
+    if name.endswith(".toml"):
+        return read(Device, Path(name))
+    if name not in names():
+        near = meant(name, names(), "; ")
+        raise UserError(f"--device {name}: must be a .toml file or one of {', '.join(names())}{near}")
+    return read(Device, FOLDER / f"{name}.toml")
+
+
+def symbols() -> dict[str, str]:
+    """Field -> "symbol: meaning", in the order of the description."""
+    return {entry.name: entry.metadata["doc"] for entry in fields(Device) if "doc" in entry.metadata}
+
+
+def as_toml(device: Device) -> str:
+    """The device as a file that ``read_device`` reads, each value with its meaning."""
+    docs = symbols()
+    lines = [f"# {device.name} as the analytical model sees it.", f'name = "{device.name}"']
+    for entry in fields(Device)[1:]:
+        value = getattr(device, entry.name)
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+        lines.append(f"{f'{entry.name} = {text}':<48}# {docs[entry.name]}")
+    return "\n".join(lines) + "\n"

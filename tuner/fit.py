@@ -1,0 +1,124 @@
+"""A device fitted to a GPU description: probe programs run through the replay (Ganestam and Doggett 3.1).
+
+Every value is a slope between two numbers of steps, so that launches and first touches drop out.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rayplay import replay
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.replay.gpu.description import Gpu
+from rayplay.tracer.api import Device as Memory
+from rayplay.tuner.device import Device
+
+PROGRAM = Path(__file__).parent / "programs" / "probes.ptx"
+WARP, SECTOR_WORDS = 32, 8
+CHASE_BYTES = 1152
+"""Between two loads of a chase: another line, row and channel each time."""
+STEPS = 256
+MOST_WARPS = 32  # of a block
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A device, and how well straight lines describe the GPU.
+
+    device     the parameters.
+    latencies  cycles of a dependent load that hits L1, hits L2, and goes to DRAM.
+    residuals  value -> relative distance of a measurement half-way from the line.
+    """
+
+    device: Device
+    latencies: tuple[float, float, float]
+    residuals: dict[str, float]
+
+
+def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
+    """Fit the parameters of a GPU; ``max_blocks`` is for blocks of this size."""
+    warps = min(gpu.sm.warps, MOST_WARPS)
+    beyond_l1 = 2 * gpu.l1.sets * gpu.l1.ways  # lines
+    rings = {"l1": 1, "l2": beyond_l1, "dram": 4 * beyond_l1}
+    chase = {name: _line(_chase(gpu, lines), beyond_l1) for name, lines in rings.items()}
+    coalesced = _line(_gather(gpu, warps, 1))
+    spread = _line(_gather(gpu, warps, SECTOR_WORDS))
+    issue = _line(_issue(gpu, warps))
+    device = Device(
+        gpu.name,
+        bandwidth_gbytes_per_s=gpu.dram_bytes_per_second / 1e9,
+        cores=gpu.sm.count,
+        warp_size=WARP,
+        issue_cycles=issue.slope,
+        max_blocks=min(gpu.sm.ctas, gpu.sm.warps * WARP // threads_per_block),
+        clock_ghz=gpu.sm.clock_khz / 1e6,
+        latency_cycles=chase["dram"].slope,
+        coalesced_delay_cycles=coalesced.slope / warps,
+        uncoalesced_delay_cycles=spread.slope / warps / WARP,
+        has_cache=True,
+    )
+    lines = {**chase, "coalesced": coalesced, "uncoalesced": spread, "issue": issue}
+    return Fit(
+        device,
+        (chase["l1"].slope, chase["l2"].slope, chase["dram"].slope),
+        {name: line.residual for name, line in lines.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Line:
+    slope: float
+    residual: float
+
+
+def _line(cycles: Callable[[int], tuple[int, float]], steps: int = STEPS) -> Line:
+    """Cycles per unit of work between ``steps`` and three times as many."""
+    (low, low_work), (middle, middle_work), (high, high_work) = (cycles(steps * factor) for factor in (1, 2, 3))
+    slope = (high - low) / (high_work - low_work)
+    expected = low + slope * (middle_work - low_work)
+    return Line(slope, abs(middle - expected) / max(high - low, 1))
+
+
+def _chase(gpu: Gpu, lines: int) -> Callable[[int], tuple[int, float]]:
+    """Steps around a ring of ``lines``: 1 hits L1; more than L1 holds hit L2 from the second round on, or are new."""
+    words = CHASE_BYTES // 4
+    ring = np.zeros(lines * words, np.uint32)
+    ring[::words] = np.roll(np.arange(lines, dtype=np.uint32) * words, -1)
+
+    def cycles(steps: int) -> tuple[int, float]:
+        made = _replayed(gpu, "chase", [ring, np.zeros(1, np.uint32), steps], 1)
+        return made["gpu_cycles"], steps
+
+    return cycles
+
+
+def _gather(gpu: Gpu, warps: int, stride: int) -> Callable[[int], tuple[int, float]]:
+    def cycles(steps: int) -> tuple[int, float]:
+        count = steps // 8
+        words = np.zeros(warps * WARP * stride * count, np.uint32)
+        made = _replayed(gpu, "gather", [words, np.zeros(warps * WARP, np.uint32), count, stride], warps * WARP)
+        return made["gpu_cycles"], count
+
+    return cycles
+
+
+def _issue(gpu: Gpu, warps: int) -> Callable[[int], tuple[int, float]]:
+    def cycles(steps: int) -> tuple[int, float]:
+        made = _replayed(gpu, "issue", [np.zeros(warps * WARP, np.float32), steps, 0.5], warps * WARP)
+        return made["gpu_cycles"], made["warp_instructions"]
+
+    return cycles
+
+
+def _replayed(gpu: Gpu, entry: str, arguments: list[Any], threads: int) -> dict[str, Any]:
+    """Metrics of a launch of one block, of at most 1,024 threads, on one SM."""
+    block = min(threads, 1024)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "probe.trace"
+        with TraceWriter(path) as sink:
+            Memory(PROGRAM).launch(entry, arguments, threads // block, block, sink=sink)
+        return {name: metric["value"] for name, metric in replay(path, gpu).summary.items()}

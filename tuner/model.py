@@ -1,0 +1,96 @@
+"""The simplified model of a GPU (Ganestam and Doggett 3, equations 1 to 4, Tables 1 to 3): cycles of a launch.
+
+One call evaluates any number of candidates: the counts of instructions are arrays.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.tuner.counts import Instructions
+from rayplay.tuner.device import LOAD_BYTES, Device
+
+ARITHMETIC, MEMORY, BALANCED = range(3)
+CASES = ("arithmetic", "memory", "balanced")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Shape of a launch.
+
+    threads_per_block  t_b.
+    blocks             b_t.
+    resident_blocks    b_o that the kernel's resources allow; at most the device's.
+    """
+
+    threads_per_block: int
+    blocks: int
+    resident_blocks: int | None = None
+
+
+def launch_of_image(width: int, height: int, tile: int = 8) -> Launch:
+    """A thread a pixel, a block of ``tile`` x ``tile`` threads."""
+    return Launch(tile * tile, -(-width // tile) * -(-height // tile))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Cycles of a launch and what leads to them; float64 arrays of one shape.
+
+    warps                warps resident per core, W_d.
+    latency_cycles       of one memory instruction, c_ml.
+    departure_cycles     between the memory instructions of two warps, c_dd.
+    compute_cycles       c_c.
+    memory_cycles        c_m.
+    compute_parallelism  CWP, min(w_c, W_d).
+    memory_parallelism   MWP, min(w_md, w_mb, W_d).
+    case                 index into ``CASES``.
+    cycles               c_t.
+    """
+
+    warps: float
+    latency_cycles: Floats
+    departure_cycles: Floats
+    compute_cycles: Floats
+    memory_cycles: Floats
+    compute_parallelism: Floats
+    memory_parallelism: Floats
+    case: NDArray[np.int64]
+    cycles: Floats
+
+
+def predict(device: Device, launch: Launch, instructions: Instructions) -> Prediction:
+    """Predict the cycles of a launch whose threads execute ``instructions``.
+
+    A launch without memory instructions is arithmetic and waits for none. Fractions of a repetition count as they are.
+    """
+    blocks = min(device.max_blocks, launch.resident_blocks or device.max_blocks)
+    warps = blocks * launch.threads_per_block / device.warp_size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        latency, departure = _memory(device, instructions)
+        compute_cycles = device.issue_cycles * (instructions.compute + instructions.memory)
+        memory_cycles = latency * instructions.memory
+        bytes_per_cycle = LOAD_BYTES * device.warp_size / latency
+        by_delay = latency / departure
+        by_bandwidth = device.bandwidth_gbytes_per_s / (device.clock_ghz * bytes_per_cycle * device.cores)
+        without = instructions.memory == 0
+        mwp = np.where(without, warps, np.minimum(np.minimum(by_delay, by_bandwidth), warps))
+        cwp = np.minimum((memory_cycles + compute_cycles) / compute_cycles, warps)
+        case = np.select([mwp > cwp, (mwp == cwp) & (cwp == warps) & ~without], [ARITHMETIC, BALANCED], MEMORY)
+        case = np.where(without, ARITHMETIC, case)
+        periods = np.choose(case, [warps, (mwp - 1) / instructions.memory, (mwp - 1) / instructions.memory + 1])
+        exposed = np.choose(case, [latency, warps * memory_cycles / mwp, memory_cycles])
+    cycles = launch.blocks / (blocks * device.cores) * (periods * compute_cycles + exposed)
+    return Prediction(warps, latency, departure, compute_cycles, memory_cycles, cwp, mwp, case, cycles)
+
+
+def _memory(device: Device, instructions: Instructions) -> tuple[Floats, Floats]:
+    """c_ml and c_dd: means over coalesced instructions and instructions of one access a lane; 0 without any."""
+    share = np.where(instructions.memory > 0, instructions.uncoalesced / instructions.memory, 0.0)
+    accesses = device.warp_size
+    latency = device.latency_cycles + (accesses - 1) * device.uncoalesced_delay_cycles * share
+    departure = accesses * device.uncoalesced_delay_cycles * share + device.coalesced_delay_cycles * (1 - share)
+    return np.where(instructions.memory > 0, latency, 0.0), departure

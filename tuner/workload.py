@@ -1,0 +1,60 @@
+"""The load of a frame from a look at low resolution (Ganestam and Doggett 4.1, 4.2)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.tracer.scenes.description import Camera
+from rayplay.tuner.counts import Workload
+from rayplay.tuner.kernel import Renderer, Settings
+
+SHRINK = 8
+"""Pixels of the frame, in x and in y, that one pixel of a look stands for."""
+PROBES = 4
+"""Rays of ambient occlusion that a look traces a pixel."""
+REGION = 8
+"""Rays of a look, in x and in y, whose last leaves are compared."""
+
+
+def look_at(renderer: Renderer, camera: Camera, width: int, height: int, settings: Settings, seed: int = 1) -> Workload:
+    """The load of a frame of ``width`` x ``height`` pixels with the settings' radius, shadow rays included."""
+    small = max(width // SHRINK, 1), max(height // SHRINK, 1)
+    return workload_of(renderer.look(camera, *small, Settings(PROBES, settings.radius, 1), seed))
+
+
+def workload_of(visits: NDArray[np.void]) -> Workload:
+    """Averages over what rays visited: ``VISIT``[rays, height, width], primary, shadow, then occlusion rays.
+
+    Occlusion nodes count over all pixels, 0 where the primary ray misses; triangles over pixels that it hits, as the
+    equations weigh them (docs/sources/tuner.md#instructions).
+    """
+    primary, shadow, occlusion = visits[0], visits[1], visits[2:]
+    hit = primary["hit"] > 0
+    share = float(hit.mean())
+    return Workload(
+        float(primary["nodes"].mean()),
+        float(primary["triangles"].mean()),
+        float(occlusion["nodes"].mean()),
+        _mean(occlusion["triangles"][:, hit]),
+        share,
+        coherence(np.where(hit, primary["leaf"], -1)),
+        _mean(shadow["nodes"][hit]),
+        _mean(shadow["triangles"][hit]),
+    )
+
+
+def coherence(leaf: NDArray[np.int32], region: int = REGION) -> float:
+    """m: the share of rays that end in the commonest leaf of their region, mean over regions by their rays.
+
+    leaf  int32[height, width], the last leaf of each ray; all misses have one number.
+    """
+    height, width = leaf.shape
+    largest = sum(
+        int(np.unique(leaf[y : y + region, x : x + region], return_counts=True)[1].max())
+        for y in range(0, height, region)
+        for x in range(0, width, region)
+    )
+    return largest / leaf.size
+
+
+def _mean(values: NDArray[np.int32]) -> float:
+    return float(values.mean()) if values.size else 0.0
