@@ -47,7 +47,7 @@ class Arena:
         return int(self.machine_words[MACHINE[name]])
 
     def record(self, address: np.ndarray, lanes: np.ndarray, further: np.ndarray | None = None) -> None:
-        """Append an access, with ``further`` addresses behind those of the lanes."""
+        """Append an access, with ``further`` addresses behind the lanes'."""
         if not lanes.any():
             return
         b, m = self.buffers, self.machine_words
