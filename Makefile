@@ -26,10 +26,11 @@ LUMIBENCH := $(if $(QUICK),wknd car ref bunny park,wknd car ref bunny chsnt spnz
 PAPER_SCENES ?= $(if $(wildcard $(DATA)/park.json),$(LUMIBENCH),wknd cornell forest terrain)
 PAPER_TRACES := $(foreach scene,$(PAPER_SCENES),traces/paper-$(PAPER_SIZE)/$(scene).trace)
 PAPER := docs/paper/$(if $(QUICK),quick,whole)
+CRISP := docs/crisp/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper test test-all check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper crisp test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -47,6 +48,9 @@ report: ## both GPUs, and the prediction beside the full simulation on each
 
 paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; STUDIES= PAPER_SCENES=: a part)
 	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) $(if $(STUDIES),--only $(STUDIES)) --out $(PAPER) --store build/paper
+
+crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH)
+	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)

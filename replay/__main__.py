@@ -16,9 +16,10 @@ from rayplay.replay.arguments import expect_alone, parser
 from rayplay.replay.layers import RESULTS
 
 if TYPE_CHECKING:
-    from rayplay.formats.dataset.reader import Trace
     from rayplay.formats.place.checkpoint import Checkpoints
     from rayplay.replay.gpu.description import Gpu
+    from rayplay.replay.launch.classes import Joined
+    from rayplay.replay.results.metrics import Result
     from rayplay.replay.run.together import How
 
 
@@ -106,7 +107,8 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     chosen = Selection(
         tuple(arguments.kernel), arguments.kernel_name, arguments.launch_skip, arguments.launch_count
     )  # fmt: skip
-    with Heartbeat(arguments.heartbeat) as heartbeat, checkpoints(arguments, trace) as kept:
+    made = provenance(arguments)
+    with Heartbeat(arguments.heartbeat) as heartbeat, checkpoints(arguments, made, [trace.manifest.text()]) as kept:
         result = simulate(
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
             model=arguments.model, interval=arguments.interval, notes=kept,
@@ -114,7 +116,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
         lines = [f"{arguments.trace.name} on {gpu.name}", table(result)]
         answer(arguments, lines, lambda: metric_records(arguments.trace.name, gpu.name, result.summary))
         if arguments.out is not None:
-            result.write(arguments.out, provenance(arguments))
+            result.write(arguments.out, made)
             print(f"wrote {arguments.out}", file=sys.stderr)
 
 
@@ -122,12 +124,11 @@ def replay_classes(arguments: argparse.Namespace) -> None:
     """Replay ``arguments.classes`` (default: the trace) together under a partition."""
     from rayplay.replay.gpu.description import load, notes
     from rayplay.replay.launch.classes import join, parse
-    from rayplay.replay.results.metrics import table
     from rayplay.replay.run.progress import Heartbeat
-    from rayplay.replay.run.together import How, class_lines, replay_together
+    from rayplay.replay.run.together import How, replay_together
     from rayplay.replay.sharing.rules import of_gpu, read_partition
 
-    for name in ("resume", "characterisation", "kernel", "kernel_name", "launch_skip", "launch_count"):
+    for name in ("characterisation", "kernel", "kernel_name", "launch_skip", "launch_count"):
         if getattr(arguments, name):
             raise UserError(f"--{name.replace('_', '-')}: cannot be used with --partition")
     texts = getattr(arguments, "classes", None) or [str(arguments.trace)]
@@ -139,14 +140,24 @@ def replay_classes(arguments: argparse.Namespace) -> None:
         read_partition(arguments.partition, arguments.assignments), not arguments.each_once, not arguments.no_alone,
         arguments.model, arguments.quantum, arguments.threads, arguments.interval,
     )  # fmt: skip
-    with Heartbeat(arguments.heartbeat) as heartbeat:
-        result = replay_together(joined, gpu, how, heartbeat)
+    made, manifests = class_provenance(texts, gpu, how), [trace.manifest.text() for trace in joined.traces]
+    with Heartbeat(arguments.heartbeat) as heartbeat, checkpoints(arguments, made, manifests) as kept:
+        result = replay_together(joined, gpu, how, heartbeat, kept)
+        show_classes(arguments, joined, result)
+        if arguments.out is not None:
+            result.write(arguments.out, made)
+            print(f"wrote {arguments.out}", file=sys.stderr)
+
+
+def show_classes(arguments: argparse.Namespace, joined: "Joined", result: "Result") -> None:
+    """Print the metrics, and a line per class of work."""
+    from rayplay.replay.results.metrics import table
+    from rayplay.replay.run.together import class_lines
+
+    gpu = result.gpu
     names = " and ".join(each.trace.name for each in joined.classes)
     lines = [f"{names} on {gpu.name} under {arguments.partition}", *class_lines(result), table(result)]
     answer(arguments, lines, lambda: metric_records(names, gpu.name, result.summary))
-    if arguments.out is not None:
-        result.write(arguments.out, class_provenance(texts, gpu, how))
-        print(f"wrote {arguments.out}", file=sys.stderr)
 
 
 def class_provenance(texts: list[str], gpu: "Gpu", how: "How") -> dict[str, object]:
@@ -165,8 +176,13 @@ def metric_records(trace: str, gpu: str, summary: dict[str, Any]) -> Iterator[Re
 
 
 @contextmanager
-def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Checkpoints | None"]:
-    """The replay's checkpoints, beside the result; None without a result."""
+def checkpoints(
+    arguments: argparse.Namespace, made: dict[str, object], manifests: list[str]
+) -> Iterator["Checkpoints | None"]:
+    """The replay's checkpoints, beside the result; None without a result.
+
+    made  how the result is made; manifests: of the traces that are replayed.
+    """
     if arguments.out is None:
         yield None
         return
@@ -175,9 +191,9 @@ def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Chec
     from rayplay.replay.run.checkpoint import SECONDS_BETWEEN_CHECKPOINTS
 
     other = arguments.characterisation
-    given = [trace.manifest.text(), other.read_bytes().hex() if other and other.is_file() else None]
+    given = [*manifests, other.read_bytes().hex() if other and other.is_file() else None]
     inputs = hashlib.sha256(json.dumps(given).encode()).hexdigest()
-    same = [provenance(arguments), inputs, source_digest(RESULTS)]
+    same = [made, inputs, source_digest(RESULTS)]
     with Checkpoints(arguments.out, same, arguments.resume, SECONDS_BETWEEN_CHECKPOINTS) as notes:
         if arguments.resume:
             cycle = int(notes.resumed.arrays["clock"][0]) if notes.resumed else 0

@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "zatel": {"formats", "replay"},
     "hypa": {"formats", "ptx", "tracer"},
     "tuner": {"formats", "ptx", "tracer", "replay"},
+    "crisp": {"formats", "tracer", "replay", "zatel"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
@@ -31,6 +32,7 @@ SHOWN = (
     "zatel",
     "hypa",
     "tuner",
+    "crisp",
     "rayplay",
     "outside",
     "tools",

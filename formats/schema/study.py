@@ -1,6 +1,6 @@
-"""The study of Zatel: every prediction of every scene beside the full replay, and the times both took.
+"""The studies: of Zatel, every prediction of every scene beside the full replay, and of CRISP, every number.
 
-A study's folder holds the tables below as Parquet, figures as PNG, the tables of the figures and the comparison with
+A study's folder holds its tables as Parquet, figures as PNG, the tables of the figures and the comparison with
 the paper as Markdown, and a manifest. What other machines cannot repeat, times and what follows from them, is in
 ``times``, in Figures 14, 15 and 19 and in the sentences about speed; everything else is the same from run to run.
 """
@@ -39,3 +39,20 @@ TIMES = Table(
 )  # fmt: skip
 
 STUDY = Format("rayplay study", (1, 0), (PREDICTIONS, TIMES))
+
+VALUES = Table(
+    "values", "number of an experiment", columns=(
+        Column("experiment", STRING, "name", "Which experiment, a file of crisp/experiments."),
+        Column("gpu", STRING, "name", "GPU; empty: none is simulated. Likewise the following."),
+        Column("size", STRING, "pixels", "Width x height of the picture."),
+        Column("graphics", STRING, "name", "Picture of the suite."),
+        Column("partner", STRING, "name", "Compute kernels beside it."),
+        Column("partition", STRING, "name", "How the GPU is divided among them."),
+        Column("variant", STRING, "name", "Difference from the rest: without levels of detail, a class alone."),
+        Column("quantity", STRING, "name", "Name of the number."),
+        Column("at", "float64", "see quantity", "Place along a series (cycle, indices, lines, kernel), or NaN."),
+        Column("value", "float64", "see quantity", "The number; shares and rates are parts of 1."),
+    ),
+)  # fmt: skip
+
+CRISP_STUDY = Format("rayplay crisp study", (1, 0), (VALUES,))

@@ -31,6 +31,7 @@ from rayplay.replay.launch.streams import Streams
 from rayplay.replay.launch.together import Together
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import l1, port
+from rayplay.replay.memory.cache.owners import NOT_SHARED, Sharing
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
@@ -56,6 +57,7 @@ class Inputs:
         self.trace, self.gpu, self.sharing = trace, gpu, sharing
         self.work_classes = sharing.classes if sharing else ()
         self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
+        self.has_textures = bool((self.tables["instructions"]["operation_class"] == "texture").any())
         lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
         alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
         launches, self.ctas = read_launches(trace, gpu, lengths, alone)
@@ -142,12 +144,13 @@ class Machine(Inputs):
             (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
         )
 
-    def _labels(self) -> tuple[list[int], bool, np.ndarray | None]:
-        """Classes of work for the L2: the class of each place of the streams, limits, slices."""
-        if self.plan is None or not isinstance(self.streams, Together):
-            return [], False, None
+    def _labels(self) -> tuple[Sharing, np.ndarray | None]:
+        """Classes of work for the L2, and the slices of each."""
+        plan = self.plan
+        if plan is None or not isinstance(self.streams, Together):
+            return NOT_SHARED, None
         places = [self.streams.class_of_place(place) for place in range(self.streams.places)]
-        return places, self.plan.ways is not None, self.plan.slices
+        return Sharing(places, plan.ways is not None, plan.takes_back, plan.has_monitors), plan.slices
 
     def adopt(self, plan: Plan) -> None:
         """Hold the classes of work to a plan from now on."""

@@ -33,6 +33,7 @@ class Static(NamedTuple):
 
     access_bytes: np.ndarray  # int64[instructions]
     atomic: np.ndarray  # bool[instructions]
+    texture: np.ndarray  # bool[instructions]
     space: np.ndarray  # int64[instructions]: GLOBAL, SHARED, GENERIC or LOCAL
     shared_window: np.ndarray  # int64[instructions, 2]: generic addresses of shared memory, first and end
     local_window: np.ndarray  # int64[instructions, 2]: generic addresses of local memory, first and end
@@ -58,7 +59,9 @@ class Accesses(NamedTuple):
     """Sectors of the accesses; room for ``most_sectors``."""
 
     first: np.ndarray  # int64[rows + 1]: first sector
-    conflict: np.ndarray  # uint8[rows]: 0 global, IS_LOCAL + warps of the CTA, else cycles of a shared access
+    conflict: (
+        np.ndarray
+    )  # uint8[rows]: 0 global, IS_TEXTURE, IS_LOCAL + warps of the CTA, else cycles of a shared access
     sector: np.ndarray  # int64[sectors]
     byte_mask: np.ndarray  # uint32[sectors]
 
@@ -74,7 +77,7 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         space = space_of(static, number, rows.address[begin] if end > begin else 0)
         size = max(static.access_bytes[number], 1)
         start = total
-        accesses.conflict[row] = 0
+        accesses.conflict[row] = op.IS_TEXTURE * static.texture[number]
         if space == SHARED:
             accesses.conflict[row] = bank_cycles(static, rows.address, begin, end, size, words)
         elif space == LOCAL and static.local_sectors[number]:
@@ -237,11 +240,13 @@ def static_of(
     unknown = sass & ((shared == 0) | (local == 0))
     shared_end = np.where(unknown, FAR, np.where(sass, local, shared + kernels["shared_bytes"].astype(np.int64)))
     local_end = local + np.where(sass, SASS_LOCAL_BYTES, thread_bytes * threads)
-    atomic = instructions["operation_class"].astype(str) == "atomic"
+    classes = instructions["operation_class"].astype(str)
+    atomic = classes == "atomic"
     spaces = np.where(atomic & sass[kernel] & (spaces == "generic"), "global", spaces)  # as Accel-Sim takes them
     return Static(
         instructions["access_bytes"].astype(np.int64),
         atomic,
+        classes == "texture",
         np.select([spaces == "shared", spaces == "generic", spaces == "local"], [SHARED, GENERIC, LOCAL], GLOBAL),
         np.stack([np.where(unknown, 0, shared), shared_end], axis=1)[kernel],
         np.stack([local, local_end], axis=1)[kernel],

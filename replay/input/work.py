@@ -20,6 +20,7 @@ STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier 
 HELD_BIT = 1 << HELD_SLOT
 ALL_SLOTS = (1 << SLOTS) - 1
 IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its CTA; a shared one takes less
+IS_TEXTURE = 255  # conflict of a texture access
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
 # LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,
 # AWAIT waits for groups; TEXTURE goes to the texture cache
@@ -55,7 +56,9 @@ class Work(NamedTuple):
     mask: np.ndarray  # uint32[visits]: active lanes
     access_key: np.ndarray  # int64[accesses]: visit of its warp << 32 | instruction
     access_first: np.ndarray  # int64[accesses + 1]: first sector
-    conflict: np.ndarray  # uint8[accesses]: 0 global, IS_LOCAL + warps of a CTA, else cycles of a shared access
+    conflict: (
+        np.ndarray
+    )  # uint8[accesses]: 0 global, IS_TEXTURE, IS_LOCAL + warps of a CTA, else cycles of a shared access
     sector: np.ndarray  # int64[sectors]: address >> 5
     byte_mask: np.ndarray  # uint32[sectors]: bytes accessed
     trace_visit: np.ndarray  # int64[trace operations]: visit of its warp

@@ -50,6 +50,7 @@ class Joined:
     """
 
     trace: Trace
+    traces: tuple[Trace, ...]
     classes: tuple[WorkClass, ...]
     spaces: dict[str, list[int]]
 
@@ -102,7 +103,7 @@ def join(given: Sequence[Given]) -> Joined:
     for each in given:
         number = paths.index(each.path)
         _add_classes(classes, each, traces[number], number, spaces["kernels"][number])
-    return Joined(joined, tuple(classes), spaces)
+    return Joined(joined, tuple(traces), tuple(classes), spaces)
 
 
 def kinds_of(trace: Trace) -> np.ndarray:

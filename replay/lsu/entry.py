@@ -38,7 +38,10 @@ def enqueue(
     operation[row, lsu.STREAM] = stream
     operation[row, lsu.CURSOR], operation[row, lsu.END], operation[row, lsu.MISSING] = first, last, last - first
     operation[row, lsu.ADDEND] = operation[row, lsu.LOCAL] = 0
-    if conflict > op.IS_LOCAL:
+    operation[row, lsu.TEXTURE] = int(conflict == op.IS_TEXTURE)
+    if conflict == op.IS_TEXTURE:
+        conflict = 0
+    elif conflict > op.IS_LOCAL:
         warps, conflict = conflict - op.IS_LOCAL, 0
         operation[row, lsu.LOCAL] = 1
         operation[row, lsu.ADDEND] = 4 * (warps * (sm + state.sms * (warp // warps)) + warp % warps)

@@ -11,7 +11,7 @@ from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
 from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
-from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
+from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, may_send, send
 from rayplay.replay.unit.streams import count_for
 
 STILL_THERE, LEAVES, JOINS_PIPE = range(3)
@@ -117,7 +117,7 @@ def pass_l1(state: lsu.Lsu, port: Port, work: op.Work, sm: int, now: int, row: i
     cursor = state.operation[row, lsu.CURSOR]
     kind, tag = ATOMIC_REQUEST, at * 4 + lsu.BYPASS_TAG
     if state.operation[row, lsu.KIND] == op.LOAD_BYPASS or state.operation[row, lsu.KIND] == op.LOAD:
-        kind = READ
+        kind = READ + TEXTURE * state.operation[row, lsu.TEXTURE]
     elif state.operation[row, lsu.KIND] == op.STORE:
         kind, tag = WRITE, state.operation[row, lsu.WARP] * 4 + lsu.ACK_TAG
         state.operation[row, lsu.MISSING] -= 1

@@ -27,7 +27,8 @@ ARRIVES = 7  # cycle it reaches the unit
 ADDEND = 8  # added to its sectors (local memory)
 LOCAL = 9  # 1: local memory
 STREAM = 10  # of its warp
-OPERATION_COLUMNS = 11
+TEXTURE = 11  # 1: it reads a texture through the L1
+OPERATION_COLUMNS = 12
 # Columns of ``unit``.
 QUEUE_HEAD = 0
 QUEUE_TAIL = 1

@@ -139,7 +139,7 @@ def check_tag(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int, bank:
     here = sm * lsu.OPERATIONS + at
     count_for(l1.cache, sm, state.operation[here, lsu.STREAM])
     if state.operation[here, lsu.KIND] == op.LOAD:
-        answer = cache.load(l1, port, sm, now, sector, byte_mask, at << 1)
+        answer = cache.load(l1, port, sm, now, sector, byte_mask, at << 1, state.operation[here, lsu.TEXTURE])
         if answer == cache_state.FAIL:
             return block(state, l1, sm, now, bank)
         return IS_OVER if answer == cache_state.HIT else WAITS
@@ -175,6 +175,7 @@ def count_blocked(state: lsu.Lsu, l1: cache.L1, sm: int, until: int) -> None:
             is_load = state.operation[row, lsu.KIND] == op.LOAD
             count_for(l1.cache, sm, state.operation[row, lsu.STREAM])
             l1.cache.stats[sm, cache_state.FAIL if is_load else 5 + cache_state.FAIL] += skipped
+            l1.cache.stats[sm, cache_state.TEXTURE + cache_state.FAIL] += skipped * state.operation[row, lsu.TEXTURE]
 
 
 @inlined

@@ -17,9 +17,9 @@ from rayplay.replay.jit.rows import host_prefetch, wrap
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.cache.mshr import stream_of
+from rayplay.replay.memory.cache.mshr import label_of
 from rayplay.replay.memory.hashes import parities, parity_masks
-from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send, send_write_back
+from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, may_send, send, send_write_back
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
 
@@ -191,7 +191,8 @@ def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
         leaves = max(state.leaves_at[sm], now + 1)
         state.leaves_at[sm] = leaves + 1
         if queue[row, 0] == cache_state.READ_SECTOR:
-            send(port, sm, leaves, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+            kind = READ + TEXTURE * (label_of(state.cache, sm, queue[row, 3]) & 1)
+            send(port, sm, leaves, queue[row, 1], kind, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
         else:
             send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
     unit[sm, cache_state.QUEUE_TAIL] = 0
@@ -212,8 +213,9 @@ def send_next(state: L1, port: Port, sm: int, now: int) -> None:
     row = sm * state.cache.ring + wrap(unit[sm, cache_state.QUEUE_HEAD], state.cache.ring)
     unit[sm, cache_state.QUEUE_HEAD] += 1
     if queue[row, 0] == cache_state.READ_SECTOR:
-        count_for(port, sm, stream_of(state.cache, sm, queue[row, 3]))
-        send(port, sm, now, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+        label = label_of(state.cache, sm, queue[row, 3])
+        count_for(port, sm, label >> 1)
+        send(port, sm, now, queue[row, 1], READ + TEXTURE * (label & 1), queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
     elif queue[row, 0] == cache_state.WRITE_BACK:
         count_for(port, sm, queue[row, 3])
         send_write_back(port, sm, now, queue, row)
@@ -223,8 +225,21 @@ def send_next(state: L1, port: Port, sm: int, now: int) -> None:
 
 
 @compiled
-def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, waiter: int) -> int:
+def load(
+    state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, waiter: int, is_texture: int = 0
+) -> int:  # fmt: skip
     """Look bytes of a sector up for ``waiter``: HIT; FAIL (try again); else ``waiter`` is called when it is there."""
+    answer = look_up(state, port, sm, now, sector, byte_mask, waiter, is_texture)
+    state.cache.stats[sm, cache_state.TEXTURE + answer] += is_texture
+    return answer
+
+
+@inlined
+def look_up(
+    state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, waiter: int, is_texture: int
+) -> int:  # fmt: skip
+    """``load`` without the counters of textures."""
+    state.cache.owners.label[sm] = is_texture
     line = sector >> state.cache.sector_shift
     row = cache_lines.find(state.cache, sm, line)
     if cache.may_read(state.cache, row, sector):
@@ -254,6 +269,7 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
     A write that stays in the L1 (``keeps``) has no request and no acknowledgement.
     """
     index = sector >> state.cache.sector_shift
+    state.cache.owners.label[sm] = 0
     waiting = queued(state, port, sm, now)
     payload = tag | state.cache.shares.stream[sm] << TAG_BITS
     answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, payload, waiting)

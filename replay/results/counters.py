@@ -28,7 +28,7 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
     found = {"lsu": machine.lsu, "l1d": machine.l1, "rt_unit": machine.rt, "port": machine.port, "l2": memory.l2}
     if (instructions := instruction_caches(core)) is not None:
         found["l1i"] = instructions
-    return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident)
+    return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident, machine.has_textures)
 
 
 def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
@@ -46,7 +46,7 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
     dram = dram_state.stats(share_of(memory.dram, place), cycle, place)
     if (instructions := instruction_caches(core)) is not None:
         found["l1i"] = instructions._replace(tags=share_of(instructions.tags, place))
-    counters = named(share_of(core, place), found, dram, parts, resident)
+    counters = named(share_of(core, place), found, dram, parts, resident, machine.has_textures)
     for unit, names in NOT_SHARED.items():
         for name in names:
             counters[unit][name][:] = 0
@@ -61,9 +61,14 @@ def instruction_caches(core: Core) -> instruction_cache.InstructionCache | None:
 
 
 def named(
-    core: Any, units: dict[str, Any], dram: dict[str, np.ndarray], parts: np.ndarray, resident: np.ndarray
-) -> Counters:
-    """The counters of the units' states by name, copied; parts and resident: of the slots, and live warps x cycles."""
+    core: Any, units: dict[str, Any], dram: dict[str, np.ndarray], parts: np.ndarray, resident: np.ndarray,
+    textures: bool,
+) -> Counters:  # fmt: skip
+    """The counters of the units' states by name, copied.
+
+    parts, resident  of the slots, and live warps x cycles.
+    textures         whether there are texture reads, which caches tell apart.
+    """
     found = {
         "sm": warps.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
         "l1d": cache_state.stats(units["l1d"].cache), "rt_unit": rt_state.stats(units["rt_unit"]),
@@ -72,4 +77,6 @@ def named(
     }  # fmt: skip
     if "l1i" in units:
         found["l1i"] = instruction_cache.stats(units["l1i"])
+    for name in () if textures else cache_state.TEXTURE_COUNTERS:
+        del found["l1d"][name], found["l2"][name]
     return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in found.items()}

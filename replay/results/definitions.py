@@ -76,6 +76,10 @@ CACHE = {
     "evictions": Counter(EVENTS, "Lines that were replaced"),
     "write_backs": Counter(EVENTS, "Replaced lines with dirty sectors"),
     "merges": Counter(EVENTS, "Reads that joined an MSHR entry; counted among hits or misses, too"),
+    **{
+        f"texture_read_{name}": Counter(EVENTS, f"Texture accesses among read_{name}, of traces with textures")
+        for name in ("hits", "pending_hits", "line_misses", "sector_misses", "fails")
+    },
     "read_misses": Counter(EVENTS, "Lines read that were not there, with the model gatsim"),
     "write_misses": Counter(EVENTS, "Lines written that were not there, with the model gatsim"),
 }

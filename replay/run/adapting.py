@@ -3,18 +3,17 @@
 Rules decide between two quanta, at cycles that they name and where a kernel ends: the quantum changes nothing.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.engine.machine import Machine
+from rayplay.replay.launch.launches import Launch
 from rayplay.replay.launch.together import Together
 from rayplay.replay.results.by_class import class_counters
 from rayplay.replay.results.metrics import misses
-from rayplay.replay.sharing.plan import Observed
-
-NEVER = 1 << 62
+from rayplay.replay.sharing.plan import NEVER, Observed
 
 
 class Adapting:
@@ -24,6 +23,7 @@ class Adapting:
         self.machine, self.chooser = machine, None
         if machine.sharing is not None:
             self.chooser = machine.sharing.chooser(machine.gpu, machine.launches)
+            self.last_of_draws = last_of_draws(machine.trace, machine.sharing.spaces["kernels"])
 
     @property
     def due(self) -> int:
@@ -35,13 +35,14 @@ class Adapting:
         if self.chooser is not None and self.machine.now >= self.chooser.due:
             self._adopt(self.chooser.decide(self._observed()))
 
-    def kernels_ended(self, classes: Iterable[int]) -> None:
-        """Kernels of these classes have ended."""
+    def kernel_ended(self, launch: Launch) -> None:
+        """A kernel has ended."""
         if self.chooser is None:
             return
-        for number in classes:
-            kind = self.machine.work_classes[number].kind
-            self._adopt(self.chooser.kernel_ended(kind, self._observed()))
+        events = {self.machine.work_classes[launch.work_class].kind}
+        if launch.kernel_id % self.machine.trace.rows("kernels") in self.last_of_draws:
+            events.add("draw")
+        self._adopt(self.chooser.kernel_ended(events, self._observed()))
 
     def _adopt(self, plan: Any) -> None:
         if plan is not None:
@@ -59,3 +60,12 @@ class Adapting:
         return Observed(
             machine.now, instructions, accesses, use.reshape(-1, owners.classes, use.shape[1]).sum(axis=0), owners.use
         )
+
+
+def last_of_draws(trace: Trace, first_kernels: list[int]) -> set[int]:
+    """The last launch of each draw. first_kernels: of the traces that are joined, and the end."""
+    stages = trace.read("stages", ["kernel_id", "draw"])
+    last: dict[tuple[int, int], int] = {}
+    for kernel, draw in zip(stages["kernel_id"].tolist(), stages["draw"].tolist(), strict=True):
+        last[int(np.searchsorted(first_kernels, kernel, side="right")), draw] = kernel
+    return set(last.values())

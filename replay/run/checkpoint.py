@@ -4,6 +4,7 @@ The engine's state is arrays and numbers in NamedTuples, none of which share mem
 What of the trace lies in the window is kept as well; the batches that it has taken are read over.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.place.checkpoint import Checkpoint, take_back
 from rayplay.replay.engine.machine import Machine
+from rayplay.replay.launch.launches import Launch
 from rayplay.replay.launch.streams import Streams
 from rayplay.replay.results.ledger import Added, Ledger
 from rayplay.replay.results.per_kernel import Attribution
@@ -27,17 +29,19 @@ def state_of(kernels: Attribution) -> Checkpoint:
     arrays: dict[str, np.ndarray] = {"clock": machine.clock, "lane_cycles": machine.lane_cycles}
     for name in UNITS:
         _take(getattr(machine, name), name, facts["numbers"], arrays)
-    streams = streams_of(machine)
-    facts["streams"] = {
-        "unfinished": [launch.kernel_id for launch in streams.unfinished],
-        "looked_at": [launch.kernel_id for launch in streams.looked_at],
-        "running": list(streams.running),
-        "place_of": list(streams.place_of.items()),
-    }
+    facts["streams"] = [
+        {
+            "unfinished": [launch.kernel_id for launch in streams.unfinished],
+            "looked_at": [launch.kernel_id for launch in streams.looked_at],
+            "running": list(streams.running),
+            "place_of": list(streams.place_of.items()),
+        }
+        for streams in queues_of(machine)
+    ]
     facts["sharing"] = [[place, launch.kernel_id] for place, launch in kernels.sharing.items()]
     facts["finished"] = [launch.kernel_id for launch in kernels.finished]
     facts["spans"] = [[kernel_id, *span] for kernel_id, span in kernels.spans.items()]
-    facts["copies_made"] = machine.copies[0].next
+    facts["copies_made"] = [copies.next for copies in machine.copies]
     facts["engine_cpu_seconds"] = machine.engine_cpu_seconds
     facts["window"] = {"first_warp": machine.window.first_warp, "loaded_warps": machine.window.loaded_warps}
     arrays |= {f"window.{name}": array for name, array in machine.window.arrays.items()}
@@ -55,24 +59,34 @@ def go_on(kernels: Attribution, was: Checkpoint) -> None:
     take_back(machine.lane_cycles, arrays["lane_cycles"], "lane_cycles")
     for name in UNITS:
         setattr(machine, name, _give(getattr(machine, name), name, facts["numbers"], arrays))
-    streams, launches = streams_of(machine), machine.launch_of
-    streams.unfinished = [launches[kernel_id] for kernel_id in facts["streams"]["unfinished"]]
-    streams.looked_at = [launches[kernel_id] for kernel_id in facts["streams"]["looked_at"]]
-    streams.running = {kernel_id: launches[kernel_id] for kernel_id in facts["streams"]["running"]}
-    streams.place_of = dict(facts["streams"]["place_of"])
-    kernels.sharing = {place: launches[kernel_id] for place, kernel_id in facts["sharing"]}
-    kernels.finished = [launches[kernel_id] for kernel_id in facts["finished"]]
+    for streams, held in zip(queues_of(machine), facts["streams"], strict=True):
+        streams.unfinished = [launch_of(machine, kernel_id) for kernel_id in held["unfinished"]]
+        streams.looked_at = [launch_of(machine, kernel_id) for kernel_id in held["looked_at"]]
+        streams.running = {kernel_id: launch_of(machine, kernel_id) for kernel_id in held["running"]}
+        streams.place_of = dict(held["place_of"])
+    kernels.sharing = {place: launch_of(machine, kernel_id) for place, kernel_id in facts["sharing"]}
+    kernels.finished = [launch_of(machine, kernel_id) for kernel_id in facts["finished"]]
     kernels.spans = {kernel_id: (begin, end) for kernel_id, begin, end in facts["spans"]}
-    machine.copies[0].next = facts["copies_made"]
+    for kernel_id in kernels.spans:
+        launch_of(machine, kernel_id)
+    for copies, made in zip(machine.copies, facts["copies_made"], strict=True):
+        copies.next = made
     machine.engine_cpu_seconds = facts["engine_cpu_seconds"]
     _open_window(machine, facts["window"], arrays)
     _open_ledger(kernels.ledger, facts["ledger"], arrays)
 
 
-def streams_of(machine: Machine) -> Streams:
-    """The launches of a replay without classes of work, which alone leaves checkpoints."""
-    assert isinstance(machine.streams, Streams)
-    return machine.streams
+def queues_of(machine: Machine) -> list[Streams]:
+    """The launches of a replay, class by class."""
+    return [machine.streams] if isinstance(machine.streams, Streams) else machine.streams.queues
+
+
+def launch_of(machine: Machine, kernel_id: int) -> Launch:
+    """The launch with a number, maybe a repeat."""
+    if kernel_id not in machine.launch_of:
+        first = machine.launch_of[kernel_id % machine.trace.rows("kernels")]
+        machine.launch_of[kernel_id] = replace(first, kernel_id=kernel_id)
+    return machine.launch_of[kernel_id]
 
 
 def _take(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

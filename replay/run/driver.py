@@ -9,7 +9,7 @@ from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.first_use import first_use
 from rayplay.formats.laws.expect import expect_program
-from rayplay.formats.place.checkpoint import Checkpoints
+from rayplay.formats.place.checkpoint import Checkpoint, Checkpoints
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu, load
@@ -23,7 +23,7 @@ from rayplay.replay.results.by_launch import launch_table, texture_line_table
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.results.per_kernel import Attribution
-from rayplay.replay.run import checkpoint, gatsim
+from rayplay.replay.run import checkpoint, class_checkpoint, gatsim
 from rayplay.replay.run.adapting import Adapting
 from rayplay.replay.run.progress import Standing
 from rayplay.replay.sm import ctas as dispatch
@@ -129,6 +129,8 @@ class Replay:
         quantum = self.quantum or machine.gpu.longest_quantum
         if notes is not None and notes.resumed is not None:
             checkpoint.go_on(self.kernels, notes.resumed)
+            if self.by_class:
+                class_checkpoint.give(self.by_class, self.adapting, *notes.resumed)
         else:
             self._launch()
         watchdog = Watchdog(machine.gpu)
@@ -152,10 +154,17 @@ class Replay:
             self.adapting.look()
             watchdog.look(machine, status)
             if notes is not None and notes.are_due and status != step.DONE:
-                notes.save(*checkpoint.state_of(self.kernels))
+                notes.save(*self._state())
         for kernel_id in machine.streams.running:
             self.kernels.end_kernel(kernel_id, machine.now)
         self.kernels.note_kernels()
+
+    def _state(self) -> Checkpoint:
+        """Everything that changes while a replay runs."""
+        state = checkpoint.state_of(self.kernels)
+        if self.by_class:
+            class_checkpoint.take(self.by_class, self.adapting, *state)
+        return state
 
     def _launch(self) -> None:
         """Launch every kernel that may begin now."""
@@ -183,7 +192,7 @@ class Replay:
             kernel_id = int(machine.dispatch.kernel[row, dispatch.KERNEL])
             self.kernels.end_kernel(kernel_id, dispatch.dismiss(machine.dispatch, row))
             machine.streams.finish(kernel_id)
-            self.adapting.kernels_ended([machine.launch_of[kernel_id].work_class])
+            self.adapting.kernel_ended(machine.launch_of[kernel_id])
         if not machine.streams.running and not machine.streams.is_over:
             self.kernels.note_kernels()
 

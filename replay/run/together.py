@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.launch.classes import Joined
@@ -42,13 +43,17 @@ class How:
 
 
 def replay_together(
-    joined: Joined, gpu: Gpu, how: How, progress: Callable[[Standing], None] | None = None
+    joined: Joined, gpu: Gpu, how: How, progress: Callable[[Standing], None] | None = None,
+    notes: Checkpoints | None = None,
 ) -> Result:  # fmt: skip
-    """The result of all classes together, with its tables by class; errors as in ``driver.simulate``."""
+    """The result of all classes together, with its tables by class; errors and ``notes`` as in ``driver.simulate``.
+
+    Checkpoints are of the replay of all together, after which each is replayed alone.
+    """
     model = models.choose(how.model, read_characterisation(joined.trace, None))
     shared = Shared(joined, how.partition, how.repeats)
     result = simulate(
-        joined.trace, gpu, how.quantum, how.threads, None, progress, None, model, how.interval, None, shared
+        joined.trace, gpu, how.quantum, how.threads, None, progress, None, model, how.interval, notes, shared
     )  # fmt: skip
     if how.alone:
         compare(result, [alone(joined, number, gpu, model, how, progress) for number in range(len(joined.classes))])

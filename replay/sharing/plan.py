@@ -14,6 +14,8 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm.ctas import Needs
 
+NEVER = 1 << 62  # cycle
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -22,11 +24,14 @@ class Plan:
     quota    int64[sms, classes, dispatch.QUOTA_COLUMNS]: the most that a class may hold of an SM.
     slices   int64[classes, 2]: first L2 slice of a class, and its slices; None: all are shared.
     ways     int64[classes]: lines of an L2 set from which on a class evicts its own alone; None: no limit.
+    takes_back, has_monitors  of the ways, as in ``memory.cache.owners``; they never change.
     """
 
     quota: np.ndarray
     slices: np.ndarray | None = None
     ways: np.ndarray | None = None
+    takes_back: bool = False
+    has_monitors: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
-"""TAP: MPS, and the ways of the L2's sets go where they hit most; the classes' utility is compared period by period.
+"""TAP and UCP: MPS, and the ways of the L2's sets go where they hit most, period by period; or have fixed shares.
 
 A hit is counted for its class by how many lines of its set were used since its line was: with w ways the class would
-have had the hits below w. Every period, where a class has more than ``ratio`` times the accesses of another, its counts
-are divided by that ratio, rounded down; the ways are divided so that the hits of all sum to the most. A class that has
-its ways evicts its own lines. Unlike the released code an access is counted once, and no way for two classes.
-Source: ``docs/sources/crisp.md#partitions``.
+have had the hits below w. These lines are the shared set's, or of monitors that have every class alone. Every period,
+where a class has more than ``ratio`` times the accesses of another, its counts are divided by that ratio, rounded down;
+the ways are divided so that the hits of all sum to the most. A class that has its ways evicts its own lines; one below
+them any line, or lines of classes above theirs. Unlike the released code an access is counted once, and no way for two
+classes. Source: ``docs/sources/crisp.md#partitions``.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -14,7 +16,7 @@ import numpy as np
 
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.sharing import mps
-from rayplay.replay.sharing.plan import Observed, Plan, Work
+from rayplay.replay.sharing.plan import NEVER, Observed, Plan, Work
 from rayplay.replay.unit.schema import value
 
 
@@ -25,23 +27,38 @@ class Spec:
     rule: str = value("name", "Which rule divides the GPU", choices=("tap",))
     shares: tuple[int, ...] = value("count", "SMs of each class, in proportion; none given: equally many")
     period_cycles: int = value("cycles", "Between two divisions of the ways", 1)
-    ratio: int = value("count", "Accesses of a class for one of another from which on its counts are divided", 1)
+    ratio: int = value(
+        "count", "Accesses of a class for one of another from which on its counts are divided; 0: never", 0
+    )
     min_ways: int = value("lines", "Least ways of a class", 1)
     keep_percent: int = value("percent", "Share of the counts that stays for the next period", 0)
+    monitor: str = value(
+        "word", "Where hits are counted: in the L2 that all share, or in tags of every 32nd set as of each class alone",
+        choices=("shared", "alone"),
+    )  # fmt: skip
+    evicts: str = value("word", "Whose line a class below its ways evicts", choices=("any", "above_their_ways"))
+    ways: tuple[int, ...] = value("lines", "Ways of each class from the beginning to the end; none given: by utility")
 
 
 def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:
-    """SMs as under MPS; until the first division every class may have all ways."""
+    """SMs as under MPS; without ways of their own classes may have all until the first division."""
     made = mps.plan(mps.Spec("mps", spec.shares), gpu, work)
-    work.expect(len(work.names) * spec.min_ways <= gpu.l2.ways, f"min_ways must leave l2.ways ({gpu.l2.ways}) for all")
-    return replace(made, ways=np.full(len(work.names), gpu.l2.ways))
+    classes, most = len(work.names), gpu.l2.ways
+    work.expect(classes * spec.min_ways <= most, f"min_ways must leave l2.ways ({most}) for all")
+    work.expect(
+        not spec.ways or (len(spec.ways) == classes and min(spec.ways) >= 1 and sum(spec.ways) <= most),
+        f"ways must be at least 1 of l2.ways ({most}) for each of {classes} classes, not {list(spec.ways)}",
+    )
+    ways = np.array(spec.ways or [most] * classes, np.int64)
+    return replace(made, ways=ways, takes_back=spec.evicts == "above_their_ways", has_monitors=spec.monitor == "alone")
 
 
 class Chooser:
     """Divides the ways every period."""
 
     def __init__(self, spec: Spec, gpu: Gpu, work: Work) -> None:
-        self.spec, self.plan, self.due = spec, plan(spec, gpu, work), spec.period_cycles
+        self.spec, self.plan = spec, plan(spec, gpu, work)
+        self.due = NEVER if spec.ways else spec.period_cycles
         self.before = np.zeros(len(work.names), np.int64)
 
     def decide(self, seen: Observed) -> Plan:
@@ -52,14 +69,14 @@ class Chooser:
         seen.keep(self.spec.keep_percent)
         return replace(self.plan, ways=np.array(ways, np.int64))
 
-    def kernel_ended(self, kind: str, seen: Observed) -> None:
+    def kernel_ended(self, events: Collection[str], seen: Observed) -> None:
         """Nothing changes."""
 
 
 def normalised(use: np.ndarray, accesses: np.ndarray, ratio: int) -> np.ndarray:
     """Counts divided by how many accesses a class has for one of the class with fewest, where these are many."""
     times = accesses // max(int(accesses.min()), 1)
-    return use // np.where(times > ratio, times, 1)[:, None]
+    return use // np.where((times > ratio) & (ratio > 0), times, 1)[:, None]
 
 
 def best_ways(use: np.ndarray, least: int) -> tuple[int, ...]:

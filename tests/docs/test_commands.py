@@ -14,7 +14,7 @@ from tests.docs.test_words import FOLDERS, PAGES, files, texts
 ROOT = Path(__file__).resolve().parents[2]
 ANY = "|".join(FOLDERS)
 COMMAND = re.compile(r"\bpython3? -m ([a-z][\w.]*\w)")
-MODULE = re.compile(rf"`((?:{ANY})(?:\.[a-z_]\w*)+)`")
+MODULE = re.compile(rf"`((?:{ANY})(?:\.(?!py`)[a-z_]\w*)+)`")
 KEYS = {"rayplay.format", "rayplay.version"}  # of the metadata of Parquet files
 FILE = re.compile(rf"(?<![\w/.{{*])((?:{ANY}|docs|examples)/[\w/.-]+\.(?:py|md|toml|csv|ptx))\b")
 ATTRIBUTES = 2  # names after a module: a class and its member

@@ -44,6 +44,7 @@ FOLDERS = (
     "zatel",
     "hypa",
     "tuner",
+    "crisp",
     "rayplay",
     "outside",
     "tools",

@@ -52,7 +52,14 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "Trust",
-        ("docs/accuracy.md", "docs/performance.md", "docs/reliability.md", "DEVIATIONS.md", "docs/paper/README.md"),
+        (
+            "docs/accuracy.md",
+            "docs/performance.md",
+            "docs/reliability.md",
+            "DEVIATIONS.md",
+            "docs/paper/README.md",
+            "docs/crisp/README.md",
+        ),
     ),
     ("Look up", ("reference.md", "docs/formats.md", "docs/replay.md", "docs/opcodes.md", "docs/sources/README.md")),
     ("Develop", ("CONTRIBUTING.md", "docs/internals.md", "CHANGELOG.md", "SECURITY.md")),

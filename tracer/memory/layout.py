@@ -6,6 +6,7 @@ BC3, so that its four low bits are the texel in the block (4 y + x); and bytes o
 block. What an access is recorded with follows by a shift and a mask. Sources: docs/sources/textures.md.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,10 +66,10 @@ class Level:
     extent: int
     """Offsets of the level, whole tiles."""
 
-    def offsets(self, width: int, height: int, step: int = 1) -> NDArray[np.int64]:
-        """int64[rows, columns] of every ``step``-th texel along both axes."""
+    def offsets(self, width: int, height: int, step: int = 1) -> Iterator[NDArray[np.int64]]:
+        """int64[columns] of every ``step``-th texel, one row of every ``step``-th after the other."""
         x, y = (_along(fields, np.arange(0, size, step)) for fields, size in ((self.x, width), (self.y, height)))
-        return y[:, None] + x
+        return (x + row for row in y)
 
 
 def _along(fields: list[tuple[int, int]], index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -137,7 +138,8 @@ class Layout:
         step, scale = (1, 1) if beside else (form.side, form.scale)
         item = blocks.shape[-1]
         made = np.zeros((level.extent // scale // item, item), np.uint8)
-        made[level.offsets(width, height, step) // (scale * item)] = blocks
+        for row, offsets in zip(blocks, level.offsets(width, height, step), strict=True):
+            made[offsets // (scale * item)] = row
         return made.reshape(-1)
 
 

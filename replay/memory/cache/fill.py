@@ -2,7 +2,7 @@
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.memory.cache import state as cache
-from rayplay.replay.memory.cache.mshr import make_ready, stream_of
+from rayplay.replay.memory.cache.mshr import label_of, make_ready, stream_of
 from rayplay.replay.memory.cache.tags import (
     allocate,
     find,
@@ -74,6 +74,7 @@ def fill(state: cache.Cache, at: int, now: int, entry: int) -> None:
 def place(state: cache.Cache, at: int, now: int, entry: int) -> None:
     """Put the sector of an MSHR entry, which arrived, into the cache."""
     count_for(state, at, stream_of(state, at, entry))
+    state.owners.label[at] = label_of(state, at, entry)  # of the line that it may take
     here = at * state.pitch + entry
     sector, byte_mask = state.mshr[here, cache.SECTOR], state.mshr[here, cache.BYTES] & cache.FULL
     offset = sector & ((1 << state.sector_shift) - 1)

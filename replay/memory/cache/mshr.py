@@ -48,7 +48,8 @@ def new_entry(state: cache.Cache, at: int, sector: int, index: int, byte_mask: i
     mshr[here, cache.SECTOR], mshr[here, cache.NEXT] = sector, state.mshr_head[head]
     mshr[here, cache.FIRST] = mshr[here, cache.WAITING] = 0
     mshr[here, cache.ROW], mshr[here, cache.INDEX] = row, index
-    mshr[here, cache.BYTES] = byte_mask | state.shares.stream[at] << cache.STREAM_SHIFT
+    label = state.shares.stream[at] << 1 | state.owners.label[at] & 1
+    mshr[here, cache.BYTES] = byte_mask | label << cache.LABEL_SHIFT
     state.mshr_head[head] = entry
     return entry
 
@@ -56,7 +57,13 @@ def new_entry(state: cache.Cache, at: int, sector: int, index: int, byte_mask: i
 @inlined
 def stream_of(state: cache.Cache, at: int, entry: int) -> int:
     """Stream whose access has the sector of an entry fetched."""
-    return state.mshr[at * state.pitch + entry, cache.BYTES] >> cache.STREAM_SHIFT
+    return label_of(state, at, entry) >> 1
+
+
+@inlined
+def label_of(state: cache.Cache, at: int, entry: int) -> int:
+    """Label of the access that has the sector of an entry fetched (``owners``)."""
+    return state.mshr[at * state.pitch + entry, cache.BYTES] >> cache.LABEL_SHIFT
 
 
 @inlined

@@ -5,7 +5,6 @@ range of up to four sectors of 32 B; each sector is invalid, reserved (a fetch i
 Source: ``docs/sources/accel-sim.md#cache-strings``, which name the same choices by letters.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import HASH_FACTOR, inlined
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
-from rayplay.replay.memory.cache.owners import Owners, make_owners
+from rayplay.replay.memory.cache.owners import NOT_SHARED, Owners, Sharing, make_owners
 from rayplay.replay.memory.hashes import IPOLY, fermi_masks, parities, parity_masks
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
@@ -44,11 +43,11 @@ WAITER = 2  # the oldest
 WAITING = 3  # number of waiters
 ROW = 4  # line that was reserved, -1: none yet
 INDEX = 5  # chooses the set
-BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its stream
+BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its label (``owners``)
 FIRST = 7  # place of the oldest in the ring of the other waiters
 MSHR_COLUMNS = 8
 ATOMIC_SHIFT = 32
-STREAM_SHIFT = 33
+LABEL_SHIFT = 33
 # Columns of ``unit``.
 MSHR_FREE = 0  # free MSHR entries
 READY_HEAD = 1  # of the entries whose data is there
@@ -70,6 +69,8 @@ FILLS, EVICTIONS, WRITE_BACKS, MERGES = range(10, 14)
 COUNTERS = ("read_hits", "read_pending_hits", "read_line_misses", "read_sector_misses", "read_fails",
             "write_hits", "write_pending_hits", "write_line_misses", "write_sector_misses", "write_fails",
             "fills", "evictions", "write_backs", "merges")  # fmt: skip
+TEXTURE = len(COUNTERS)  # the answers once more, of texture reads alone
+TEXTURE_COUNTERS = tuple(f"texture_{name}" for name in COUNTERS[:5])
 HASHES = ("linear", "xor", "ipoly", "fermi", "multiplicative")
 REPLACEMENTS = ("lru", "fifo")
 WRITE_POLICIES = ("through", "back", "evict", "evict_global")
@@ -168,17 +169,14 @@ class Cache(NamedTuple):
 
 def make_state(
     policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False,
-    streams: int = 1, class_of: Sequence[int] = (), are_limited: bool = False,
+    streams: int = 1, sharing: Sharing = NOT_SHARED,
 ) -> Cache:  # fmt: skip
-    """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs.
-
-    class_of, are_limited  as in ``owners.make_owners``.
-    """
+    """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
     way_shift = (ways - 1).bit_length()
     rows, groups = instances * sets << way_shift, instances * sets
     buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
     ring, apart = ring_size(policy.miss_queue + 3), pitch(entries, MSHR_COLUMNS)
-    stats = np.zeros((instances, len(COUNTERS)), np.int64)
+    stats = np.zeros((instances, len(COUNTERS) + len(TEXTURE_COUNTERS)), np.int64)
     state = Cache(
         aligned_rows(rows, LINE_COLUMNS),
         np.zeros(instances * buckets, np.int32),
@@ -194,7 +192,7 @@ def make_state(
         np.zeros((instances, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),
-        make_owners(rows, instances, policy.ways, class_of, are_limited),
+        make_owners(rows, instances, sets, policy.ways, sharing),
         sets, policy.ways, way_shift, (policy.line_bytes // SECTOR_BYTES).bit_length() - 1, buckets,
         int(policy.set_hash == "multiplicative"), entries, apart, policy.mshr_merges, mshr_buckets, ring,
         WRITE_POLICIES.index(policy.write_policy), ALLOCATIONS.index(policy.allocate),
@@ -241,4 +239,4 @@ def set_of(state: Cache, index: int) -> int:
 
 def stats(state: Cache) -> dict[str, np.ndarray]:
     """Every counter per instance; accesses = hits + pending hits + misses, misses = line misses + sector misses."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    return {name: state.stats[:, index] for index, name in enumerate((*COUNTERS, *TEXTURE_COUNTERS))}

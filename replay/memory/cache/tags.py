@@ -10,6 +10,9 @@ import numpy as np
 from rayplay.replay.jit.bits import FAR, bucket, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import host_prefetch, wrap
 from rayplay.replay.memory.cache import state as cache
+from rayplay.replay.memory.cache.owners import SAMPLED
+
+ANY = -2  # in place of a row or a class
 
 
 @compiled
@@ -170,12 +173,16 @@ def oldest(state: cache.Cache, at: int, group: int) -> int:
 @inlined
 def victim(state: cache.Cache, at: int, group: int) -> int:
     """The row of a set that a new line may take, or -1 where all wait for data (or are dirty, and too few are)."""
+    if state.owners.are_limited and has_its_ways(state, at, group):
+        return oldest_of_classes(state, group, state.owners.class_of[state.owners.label[at] >> 1])
     for word in range(state.free_ways.shape[1]):
         if state.free_ways[group, word]:
             way = state.ways - 1 - 64 * word - lowest_bit(state.free_ways[group, word])
             return (group << state.way_shift) + way
-    if state.owners.are_limited and is_over_limit(state, at, group):
-        return oldest_of_class(state, at, group)
+    if state.owners.takes_back:
+        row = oldest_of_classes(state, group, ANY)
+        if row >= 0:
+            return row
     row = oldest(state, at, 2 * group)
     if 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways:
         dirty = oldest(state, at, 2 * group + 1)
@@ -192,31 +199,58 @@ def class_of(state: cache.Cache, row: int) -> int:
 
 
 @compiled
-def is_over_limit(state: cache.Cache, at: int, group: int) -> bool:
-    """Whether the class of the access under way has as many lines of a full set as it may have."""
-    owner, held = state.owners.class_of[state.owners.label[at] >> 1], 0
-    for way in range(state.ways):
-        held += class_of(state, (group << state.way_shift) + way) == owner
-    return held >= state.owners.ways[owner]
+def lines_of(state: cache.Cache, group: int, owner: int) -> int:
+    """Lines of a set that are a class's."""
+    held = 0
+    for row in range(group << state.way_shift, (group << state.way_shift) + state.ways):
+        held += (state.line[row, cache.STATUS] & cache.IN_USE) != 0 and class_of(state, row) == owner
+    return held
+
+
+@inlined
+def has_its_ways(state: cache.Cache, at: int, group: int) -> bool:
+    """Whether the class of the access under way has as many lines of a set as it may have."""
+    owner = state.owners.class_of[state.owners.label[at] >> 1]
+    return lines_of(state, group, owner) >= state.owners.ways[owner]
 
 
 @compiled
-def oldest_of_class(state: cache.Cache, at: int, group: int) -> int:
-    """The row that ``victim`` chooses among lines of the access's class; -1 where all wait for data."""
-    owner, best = state.owners.class_of[state.owners.label[at] >> 1], -1
-    takes_dirty = 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways
-    for way in range(state.ways):
-        row = (group << state.way_shift) + way
+def oldest_of_classes(state: cache.Cache, group: int, owner: int) -> int:
+    """The line of a class used longest ago, or of those above their limits (ANY); -1: all wait for data.
+
+    Dirty or not: a class whose few lines are all dirty would wait forever for others to write.
+    """
+    best = -1
+    for row in range(group << state.way_shift, (group << state.way_shift) + state.ways):
         status = state.line[row, cache.STATUS]
-        if (
-            class_of(state, row) != owner
-            or status & cache.ALL_RESERVED
-            or (status & cache.ALL_DIRTY and not takes_dirty)
-        ):
+        if not status & cache.IN_USE or status & cache.ALL_RESERVED or not is_candidate(state, group, row, owner):
             continue
         if best < 0 or state.line[row, cache.USED_AT] < state.line[best, cache.USED_AT]:
             best = row
     return best
+
+
+@inlined
+def is_candidate(state: cache.Cache, group: int, row: int, owner: int) -> bool:
+    """Whether a line is of a class, or of one above its limit (ANY)."""
+    other = class_of(state, row)
+    return other == owner if owner != ANY else lines_of(state, group, other) > state.owners.ways[other]
+
+
+@compiled
+def note_alone(state: cache.Cache, at: int, sector: int, group: int) -> None:
+    """As ``note_use``, in the monitor of the access's class; group: set of the instance."""
+    owners, owner = state.owners, state.owners.class_of[state.owners.label[at] >> 1]
+    line, bit = (sector >> state.sector_shift) + 1, 1 << (sector & ((1 << state.sector_shift) - 1))
+    row = (at * owners.classes + owner) * owners.monitored + group // SAMPLED
+    place = 0
+    while place < state.ways - 1 and owners.monitor[row, place] and owners.monitor[row, place] >> 4 != line:
+        place += 1
+    held = owners.monitor[row, place] if owners.monitor[row, place] >> 4 == line else line << 4
+    owners.use[at * owners.classes + owner, place] += (held & bit) != 0
+    for newer in range(place, 0, -1):
+        owners.monitor[row, newer] = owners.monitor[row, newer - 1]
+    owners.monitor[row, 0] = held | bit
 
 
 @compiled

@@ -16,8 +16,9 @@ from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
+from rayplay.replay.memory.cache.owners import SAMPLED
 from rayplay.replay.memory.cache.state import set_of
-from rayplay.replay.memory.cache.tags import note_use
+from rayplay.replay.memory.cache.tags import note_alone, note_use
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
@@ -281,8 +282,8 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     lag = now + own[part, l2.COPIED] - used  # of the replacement's time behind the data array's
     tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
-    if tags.owners.are_kept:
-        label(state, part, state.input[row, 2] >> STREAM_SHIFT, state.input[row, 2] & ports.TEXTURE != 0, sector)
+    is_texture = int(state.input[row, 2] & ports.TEXTURE != 0)
+    label(state, part, state.input[row, 2] >> STREAM_SHIFT, is_texture, sector)
     if kind == WRITE:
         payload = word | state.input[row, 2] >> STREAM_SHIFT << WORD_BITS
         answer = write(tags, part, used, sector, home, byte_mask, 0, payload, queued)
@@ -292,6 +293,7 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         answered = answer != cache_state.FAIL and not goes_on and not tags.unit[part, cache_state.PARKED]
     else:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
+        tags.stats[part, cache_state.TEXTURE + answer] += is_texture
         answered = answer == cache_state.HIT
     tags.unit[part, cache_state.DATA_FREE_AT] += lag
     if answered and word >> ports.SM_BITS == ports.NO_ANSWER:
@@ -300,6 +302,9 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         respond(state, part, now, word)
     if answer == cache_state.FAIL:
         return False
+    group = cache_state.chosen_set(tags, home)
+    if tags.owners.monitored and group % SAMPLED == 0:
+        note_alone(tags, part, sector, group)
     own[part, l2.HEAD] += 1
     if own[part, l2.QUEUED] - own[part, l2.HEAD] + l2.CHUNK == state.input_queue:
         last = part * state.ring + wrap(own[part, l2.STALL_TAIL] - 1, state.ring)
@@ -308,10 +313,10 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
 
 
 @inlined
-def label(state: l2.L2, part: int, stream: int, is_texture: bool, sector: int) -> None:
+def label(state: l2.L2, part: int, stream: int, is_texture: int, sector: int) -> None:
     """Note whose access is looked up, and how it uses its line."""
     state.tags.owners.label[part] = 2 * stream + is_texture
-    if state.tags.owners.are_limited:
+    if state.tags.owners.are_limited and state.tags.owners.monitored == 0:
         note_use(state.tags, part, sector)
 
 

@@ -1,6 +1,5 @@
 """The slices of the L2: their description, the queues between crossbar, slice and DRAM, the arrays they live in."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, pitch, ring_size, sparse_rows
 from rayplay.replay.memory.addresses import Addresses
 from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.owners import NOT_SHARED, Sharing
 from rayplay.replay.memory.port import SM_MASK
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
@@ -94,14 +94,14 @@ class L2(NamedTuple):
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
     l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False, sectors: int = 1,
-    class_of: Sequence[int] = (), are_limited: bool = False, parts: np.ndarray | None = None,
+    sharing: Sharing = NOT_SHARED, parts: np.ndarray | None = None,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
     out_packets  packets that the crossbar's buffer before a slice holds.
     in_flight    most requests that all SMs may have under way.
     sectors      most that one packet asks for.
-    class_of, are_limited  as in ``owners.make_owners``.
+    sharing      of the L2 by classes of work.
     parts        first slice of each class and its slices; None: every class has all.
     """
     controllers, per_controller = addresses.channels, addresses.slices
@@ -112,7 +112,7 @@ def make_state(
     out_ring = ring_size(in_flight)
     out_pitch = pitch(out_ring, 2)
     state = L2(
-        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, True, streams, class_of, are_limited),
+        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, True, streams, sharing),
         addresses,
         np.zeros((slices, SLICE_COLUMNS), np.int64),
         np.zeros((slices * ring, 5), np.int64),
@@ -124,7 +124,7 @@ def make_state(
         ring, out_ring, out_pitch, out_packets, lockstep, spec.input_queue, spec.reply_queue, spec.latency_cycles,
         per_controller, controllers, ratio(l2_khz, core_khz, summed), ratio(core_khz, l2_khz, summed),
         ratio(l2_khz, net_khz, summed),
-        np.zeros((1, 2), np.int64) if parts is None else parts[list(class_of)], parts is not None,
+        np.zeros((1, 2), np.int64) if parts is None else parts[list(sharing.class_of)], parts is not None,
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

@@ -139,9 +139,10 @@ def check(policy: Policy, sets: int, chosen: int | list[tuple[int, int]], steps:
     assert answer.tolist() == [list(map(int, row)) for row in expected]
     requests = [(KINDS[kind], sector, mask, -1 if kind == 0 else payload) for kind, sector, mask, payload in sent]
     assert requests[:total] == twin.sent
-    assert {name: int(value) for name, value in zip(cache_state.COUNTERS, state.stats[AT], strict=True)} == {
-        name: twin.count[name] for name in cache_state.COUNTERS
-    }
+    assert {
+        name: int(value)
+        for name, value in zip(cache_state.COUNTERS, state.stats[AT, : cache_state.TEXTURE], strict=True)
+    } == {name: twin.count[name] for name in cache_state.COUNTERS}
     assert state.unit[AT, cache_state.DIRTY_LINES] == twin.dirty_lines
     assert not state.stats[0].any()
     assert (state.order[: 2 * sets] == -1).all()

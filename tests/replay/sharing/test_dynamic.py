@@ -55,17 +55,22 @@ def test_counts_of_a_class_with_many_more_accesses_are_divided() -> None:
 
 def test_pairs_choose_the_most_instructions_that_fit() -> None:
     rates = np.array([[10, 18, 24, 25], [10, 11, 12, 12]])
-    assert slicer.best_pair(rates, [1, 1]) == 3  # 24 + 10; 18 + 11 and 10 + 12 are less
-    assert slicer.best_pair(rates, [1, 2]) == 2
-    assert slicer.best_pair(np.array([[5, 5, 5, 5], [1, 2, 9, 9]]), [1, 1]) == 1
-    assert slicer.best_pair(np.array([[5, 5, 5, 5], [5, 5, 5, 5]]), [1, 1]) == 1  # the first of several
+    assert slicer.best_together(rates, [1, 1]) == [3, 1]  # 24 + 10; 18 + 11 and 10 + 12 are less
+    assert slicer.best_together(rates, [1, 2]) == [2, 2]
+    assert slicer.best_together(np.array([[5, 5, 5, 5], [1, 2, 9, 9]]), [1, 1]) == [1, 3]
+    assert slicer.best_together(np.array([[5, 5, 5, 5], [5, 5, 5, 5]]), [1, 1]) == [1, 1]  # the first of several
+    three = np.array([[1, 2, 2, 2, 2], [1, 1, 9, 9, 9], [4, 5, 5, 5, 5]])
+    assert slicer.best_together(three, [1, 1, 1]) == [1, 3, 1]  # 1 + 9 + 4
 
 
 def test_water_goes_to_the_class_with_least_of_its_best() -> None:
     # 1/4 and 9/10; the first: 2/4, 3/4 until all four parts are held
-    assert slicer.fill_water(np.array([[1, 2, 3, 4], [9, 10, 10, 10]]), [1, 1]) == 3
-    assert slicer.fill_water(np.array([[9, 10, 10, 10], [1, 2, 3, 4]]), [1, 1]) == 1
-    assert slicer.fill_water(np.array([[1, 2, 3, 4], [1, 2, 3, 4]]), [1, 1]) == 2  # one each, in turn
+    assert slicer.fill_water(np.array([[1, 2, 3, 4], [9, 10, 10, 10]]), [1, 1]) == [3, 1]
+    assert slicer.fill_water(np.array([[9, 10, 10, 10], [1, 2, 3, 4]]), [1, 1]) == [1, 3]
+    assert slicer.fill_water(np.array([[1, 2, 3, 4], [1, 2, 3, 4]]), [1, 1]) == [2, 2]  # one each, in turn
+    # 1/5, 1/2 and 9/9: to the first until it has 3/5, then to the second
+    three = np.array([[1, 2, 3, 4, 5, 5], [1, 2, 2, 2, 2, 2], [9, 9, 9, 9, 9, 9]])
+    assert slicer.fill_water(three, [1, 1, 1]) == [3, 2, 1]
 
 
 def test_the_slicer_samples_decides_and_samples_again() -> None:
@@ -82,8 +87,8 @@ def test_the_slicer_samples_decides_and_samples_again() -> None:
     assert chosen.quota[:, :, dispatch.QUOTA_WARPS].tolist() == [[12, 4]] * 8
     assert chooser.due == slicer.NEVER
     later = observed(500, [[30] * 8, [40] * 8])
-    assert chooser.kernel_ended("graphics", later) is None
-    assert chooser.kernel_ended("compute", later) is chooser.plan
+    assert chooser.kernel_ended({"graphics", "draw"}, later) is None
+    assert chooser.kernel_ended({"compute"}, later) is chooser.plan
     assert chooser.due == 600
 
 
@@ -93,7 +98,7 @@ def test_the_slicer_chooses_shares_that_every_cta_fits() -> None:
     with pytest.raises(UserError, match=r"^partition slicer: the classes' CTAs never fit into an SM together: they need"
                                         r" 3 of 4 parts for a and 3 of 4 parts for b$"):  # fmt: skip
         slicer.Chooser(spec, gpu, work("slicer", 9))
-    with pytest.raises(UserError, match=r"^partition slicer: needs at least 4 SMs to sample, not 2$"):
+    with pytest.raises(UserError, match=r"^partition slicer: needs at least 4 SMs to sample 2 classes, not 2$"):
         slicer.Chooser(spec, gpu.with_values(["sm.count=2"]), work("slicer"))
 
 

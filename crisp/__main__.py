@@ -1,0 +1,42 @@
+"""``python -m crisp``: CRISP's figures, from the scenes to the page."""
+
+import argparse
+from pathlib import Path
+
+from rayplay.crisp import command
+from rayplay.crisp.experiments import EXPERIMENTS
+from rayplay.formats.guard.command import add_limits, run
+
+DESCRIPTION = """Repeat the evaluation of CRISP: draw the suite's pictures, replay them alone and beside compute kernels
+under each partition, and write figures, tables and a verdict on each finding. What is done is kept in the store."""
+EXAMPLES = """examples:
+  python -m crisp --quick --out docs/crisp/quick --store build/crisp
+  python -m crisp --only composition slicer --out build/some --store build/crisp
+  make crisp QUICK=1"""
+
+
+def main() -> int:
+    """Parse the command line and make the study."""
+    return command.perform(parser().parse_args())
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    style = argparse.RawDescriptionHelpFormatter
+    made = argparse.ArgumentParser("python -m crisp", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style)
+    names = [experiment.name for experiment in EXPERIMENTS]
+    made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
+    made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps traces and what was replayed")
+    made.add_argument("--quick", action="store_true", help="small pictures, and few pairs")
+    made.add_argument("--size", metavar="WxH", help="pixels of a picture (default: 2560x1440)")
+    made.add_argument("--procedural", action="store_true", help="leave the data folder's scenes alone")
+    made.add_argument("--only", nargs="+", choices=names, default=names, metavar="EXPERIMENT",
+                      help=f"some of {', '.join(names)}")  # fmt: skip
+    made.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    made.add_argument("--estimate", action="store_true", help="say how much is still to do, and stop")
+    add_limits(made)
+    return made
+
+
+if __name__ == "__main__":
+    run("crisp", main)

@@ -1,0 +1,113 @@
+"""The verb: the suite's scenes -> the study's folder of values, figures and the page."""
+
+import argparse
+import importlib.metadata
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rayplay.crisp.draw import pictures
+from rayplay.crisp.experiment import Experiment
+from rayplay.crisp.experiments import EXPERIMENTS
+from rayplay.crisp.pages import PICTURES, page
+from rayplay.crisp.sources import Drawn
+from rayplay.crisp.study import Study
+from rayplay.crisp.suite import GPUS, Suite, scene_folder, size_text, suite
+from rayplay.crisp.tasks import Task
+from rayplay.crisp.values import Case, Value
+from rayplay.formats.dataset.writer import FolderWriter
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.study import CRISP_STUDY
+from rayplay.zatel.replays.result_cache import engine_identity
+
+LIBRARIES = ("numpy", "numba")
+Work = dict[Experiment, Mapping[Case, Task]]
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Do the tasks that the store lacks, and write the study."""
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    chosen = suite(arguments.quick, pixels(arguments.size), arguments.procedural)
+    if chosen.is_procedural and not arguments.procedural:
+        print(f"note: {scene_folder()}: has not the suite's scenes; procedural ones stand for them", file=sys.stderr)
+    study = Study(arguments.store, arguments.workers or os.cpu_count() or 1)
+    work = {one: one.tasks(chosen) for one in EXPERIMENTS if one.name in arguments.only}
+    work = {one: tasks for one, tasks in work.items() if tasks}
+    tasks = [task for of_one in work.values() for task in of_one.values()]
+    print(f"{len(study.missing_traces(tasks))} traces to make, {len(study.missing(tasks))} tasks to do", flush=True)
+    if arguments.estimate:
+        return 0
+    study.prepare(tasks)
+    values = [
+        value
+        for experiment, of_one in work.items()
+        for value in experiment.values({case: study.value(task) for case, task in of_one.items()})
+    ]
+    sources = {source: _title(source) for task in tasks for source in task.sources if isinstance(source, Drawn)}
+    drawn = {name: study.path_of(one).with_suffix(".png") for one, name in sources.items() if one.size == chosen.size}
+    write(arguments.out, list(work), values, request(arguments, chosen) | {"is_drawn": bool(drawn)}, drawn)
+    print(f"{arguments.out}/README.md: {len(values)} values of {len(work)} experiments")
+    return 0
+
+
+def _title(source: Drawn) -> str:
+    return source.workload.name + ("" if source.lod else ", no levels of detail")
+
+
+def pixels(text: str | None) -> tuple[int, int] | None:
+    """``WxH`` as numbers; ``UserError`` for anything else."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text)
+    if not found:
+        raise UserError(f"--size must be WIDTHxHEIGHT, not {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def request(arguments: argparse.Namespace, chosen: Suite) -> dict[str, Any]:
+    """Provenance, for the page and the manifest."""
+    words = ["python -m crisp", *(["--quick"] if arguments.quick else [])]
+    words += [f"--size {arguments.size}"] if arguments.size else []
+    words += ["--procedural"] if arguments.procedural else []
+    words += [f"--only {' '.join(arguments.only)}"] if len(arguments.only) < len(EXPERIMENTS) else []
+    return {
+        "command": " ".join([*words, f"--out {arguments.out.name}"]),
+        "pictures": list(chosen.workloads), "partners": list(chosen.partners), "size": size_text(chosen.size),
+        "gpus": dict(GPUS), "is_procedural": chosen.is_procedural,
+        "versions": {"engine": engine_identity()[:16]} | {name: importlib.metadata.version(name) for name in LIBRARIES},
+    }  # fmt: skip
+
+
+def write(
+    out: Path,
+    experiments: Sequence[Experiment],
+    values: Sequence[Value],
+    made: dict[str, Any],
+    drawn: Mapping[str, Path],
+) -> None:
+    """Write the folder ``out``: values, figures and the page; nothing appears before it is complete."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with FolderWriter(out, CRISP_STUDY, made) as writer:
+        writer.put("values", columns(values))
+        for one in experiments:
+            one.draw(values, writer.folder / f"{one.name}.png")
+        if drawn:
+            pictures(drawn, writer.folder / PICTURES)
+        found = {one: list(one.findings(values)) for one in experiments}
+        (writer.folder / "README.md").write_text(page(found, values, made), encoding="utf-8")
+
+
+def columns(values: Sequence[Value]) -> dict[str, np.ndarray]:
+    """The table ``values``."""
+    texts = {name: [getattr(one.case, name) for one in values] for name in Case._fields}
+    texts |= {"experiment": [one.experiment for one in values], "quantity": [one.quantity for one in values]}
+    numbers = {"at": [one.at for one in values], "value": [one.value for one in values]}
+    return {name: np.array(found, object) for name, found in texts.items()} | {
+        name: np.array(found, np.float64) for name, found in numbers.items()
+    }

@@ -1,0 +1,52 @@
+"""Figure 12: shares of every SM, equal ones and Warped-Slicer's, beside SMs of one's own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from rayplay.crisp import pairs
+from rayplay.crisp.experiment import Experiment, Found
+from rayplay.crisp.pairs import BASE, listed, means, speeds
+from rayplay.crisp.suite import ORIN, Suite
+from rayplay.crisp.tasks import Task
+from rayplay.crisp.values import Case, Finding, Value, mean
+
+NAME = "slicer"
+PARTITIONS = (BASE, "even", "slicer", "greedy")
+LIMITS = "own kernels for the partners, one map of the frame's size; greedy is not in the paper"
+
+
+def tasks(suite: Suite) -> Mapping[Case, Task]:
+    """All pairs."""
+    return pairs.tasks(suite, ORIN, PARTITIONS)
+
+
+def values(found: Found) -> Iterator[Value]:
+    """Cycles and speeds."""
+    return pairs.values(NAME, found)
+
+
+def findings(values: Sequence[Value]) -> Iterator[Finding]:
+    """Who is fastest, and who gains."""
+    overall = {name: mean(speeds(values, NAME, name)) for name in PARTITIONS}
+    fastest = max(PARTITIONS[:3], key=lambda name: overall[name])
+    yield Finding(
+        "Fig. 12", "EVEN is faster than MPS and than Warped-Slicer", fastest == "even", "EVEN is fastest of three",
+        f"mean over pairs: {listed(overall)}", LIMITS,
+    )  # fmt: skip
+    even, sliced = means(values, NAME, "even"), means(values, NAME, "slicer")
+    gains = max(even, key=lambda name: even[name])
+    yield Finding(
+        "Fig. 12", "The network gains most from sharing every SM", gains == "NN" and even[gains] > 1, "NN gains most",
+        f"EVEN over MPS: {listed(even)}", LIMITS,
+    )  # fmt: skip
+    yield Finding(
+        "Fig. 12", "Warped-Slicer does not pay for VIO and HOLO",
+        all(sliced[one] < even[one] for one in ("VIO", "HOLO")), "slower than EVEN",
+        f"Warped-Slicer: {listed(sliced)}; EVEN: {listed(even)}", LIMITS,
+    )  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    NAME, "Figure 12: Warped-Slicer", tasks, values, findings, partial(pairs.table, name=NAME),
+    lambda values, path: pairs.draw(values, NAME, f"Fig. 12  speed over MPS on {ORIN}", path),
+)  # fmt: skip

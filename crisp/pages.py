@@ -1,0 +1,47 @@
+"""The page of a study: how it was made, verdicts on the findings, and a figure and a table for each experiment."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rayplay.crisp.experiment import Experiment
+from rayplay.crisp.values import Finding, Value
+from rayplay.zatel.study.pages import table
+
+VERDICTS = {True: "holds", False: "**does not hold**", None: "not to be said"}
+PICTURES = "pictures.png"
+PROCEDURAL = "The scenes are procedural, without textures; experiments that need them are left out."
+
+
+def page(made: Mapping[Experiment, Sequence[Finding]], values: Sequence[Value], request: dict[str, Any]) -> str:
+    """README.md of a study."""
+    findings = [finding for found in made.values() for finding in found]
+    held = sum(finding.holds is True for finding in findings)
+    head = [
+        "# CRISP's evaluation, on this simulator",
+        "",
+        f"Pictures {', '.join(request['pictures'])} of {request['size']} pixels.",
+        f"Partners {', '.join(request['partners'])}.",
+        *([PROCEDURAL] if request["is_procedural"] else []),
+        "",
+        f"`{request['command']}`",
+        "",
+        "GPUs: " + ", ".join(f"{name} is `{file}`" for name, file in request["gpus"].items()) + ". "
+        + ", ".join(f"{name} {version}" for name, version in request["versions"].items()),
+        "",
+        *([f"![pictures]({PICTURES})", ""] if request["is_drawn"] else []),
+        f"## What the paper finds, here: the direction of {held} of {len(findings)} holds",
+        "",
+        *table(["where", "the paper", "direction", "there", "here", "limits"],
+               [[one.figure, one.paper, VERDICTS[one.holds], one.theirs, one.here, one.limits] for one in findings]),
+        "",
+        "Every number: `values-*.parquet`. Published numbers: `crisp/published.csv`, with the source of each.",
+        "",
+    ]  # fmt: skip
+    parts = [line for experiment in made for line in _part(experiment, values)]
+    return "\n".join([*head, *parts])
+
+
+def _part(experiment: Experiment, values: Sequence[Value]) -> list[str]:
+    head, lines = experiment.table(values)
+    picture = f"![{experiment.name}]({experiment.name}.png)"
+    return [f"## {experiment.title}", "", picture, "", *table(head, lines), ""]

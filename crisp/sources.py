@@ -1,0 +1,111 @@
+"""Origins of traces: a rasterised picture, a ray-traced one, a launch file. Each makes its trace where it is told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rayplay.crisp.suite import PARTNER_FOLDER, PARTNERS, Workload, size_text
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.select import select
+from rayplay.formats.guard.digest import file_digest, source_digest
+from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.scenes.resolve import scene_files
+
+CODE = ("tracer", "ptx")  # sources that decide a trace, beside its programs
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture of the suite, rasterised; with levels of detail (``lod``) or from the first level of textures alone."""
+
+    workload: Workload
+    size: tuple[int, int]
+    lod: bool = True
+
+    @property
+    def name(self) -> str:
+        """A name for people."""
+        return f"{self.workload.name}-{size_text(self.size)}{'' if self.lod else '-lod-off'}"
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that decides the trace."""
+        return {"draw": described(self.workload), "size": self.size, "lod": self.lod, "code": source_digest(CODE)}
+
+    def make(self, out: Path) -> None:
+        """Draw it."""
+        from rayplay.tracer.draw import DrawRequest, draw
+        from rayplay.tracer.graphics.maps import Filtering
+        from rayplay.tracer.graphics.stages import Rules
+
+        one, rules = self.workload, Rules(textures=Filtering(self.lod))
+        draw(DrawRequest(one.scene, out, *self.size, shader=one.shader, camera=one.camera, rules=rules))
+
+
+@dataclass(frozen=True)
+class Shadowed:
+    """The same picture's shadows, ray-traced: one primary ray a pixel, and one to the light."""
+
+    workload: Workload
+    size: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        """A name for people."""
+        return f"{self.workload.name}-shadows-{size_text(self.size)}"
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that decides the trace."""
+        return {"shadows": described(self.workload), "size": self.size, "code": source_digest(CODE)}
+
+    def make(self, out: Path) -> None:
+        """Trace it."""
+        from rayplay.tracer.render import Request, render
+        from rayplay.tracer.shading.config import PROGRAM_FOLDER
+
+        program, config = (PROGRAM_FOLDER / f"shadows.{kind}" for kind in ("ptx", "toml"))
+        one = self.workload
+        render(Request(one.scene, program, config, out, *self.size, samples=1, camera=one.camera))
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A compute partner, by its name in the suite; with ``kernels`` only these of its launches, as ``data select``."""
+
+    partner: str
+    kernels: str | None = None
+
+    @property
+    def name(self) -> str:
+        """A name for people."""
+        return f"{self.partner}-{self.kernels}" if self.kernels else self.partner
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that decides the trace; ``UserError`` without the launch files, which stand in a checkout."""
+        files = [PARTNER_FOLDER / f"{PARTNERS[self.partner]}.{kind}" for kind in ("toml", "ptx")]
+        if not all(file.is_file() for file in files):
+            raise UserError(f"{PARTNER_FOLDER}: must hold the launch files of the partners, as a checkout does")
+        digests = [file_digest(file) for file in files]
+        return {"launch": digests, "kernels": self.kernels, "code": source_digest(CODE)}
+
+    def make(self, out: Path) -> None:
+        """Run it, and keep the launches."""
+        from rayplay.tracer.launch import run_launch_file
+
+        file = PARTNER_FOLDER / f"{PARTNERS[self.partner]}.toml"
+        if self.kernels is None:
+            run_launch_file(file, out, progress=False)
+            return
+        with TemporaryDirectory(dir=out.parent) as folder:
+            whole = Path(folder) / "whole.trace"
+            run_launch_file(file, whole, progress=False)
+            select(open_trace(whole), out, self.kernels)
+
+
+Source = Drawn | Shadowed | Launched
+
+
+def described(workload: Workload) -> dict[str, Any]:
+    """A picture by content: its files' digests in place of their names."""
+    files = {path.name: file_digest(path) for path in scene_files(workload.scene)}
+    return {"scene": files or workload.scene, "shader": workload.shader, "camera": workload.camera}

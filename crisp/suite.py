@@ -1,0 +1,96 @@
+"""The suite: pictures named as in CRISP's paper, partners, GPUs, and how much of them a study takes.
+
+SPL and SPH are the same Sponza with one map and with all, PT is an object with physically based shading, IT many
+instances of a few meshes. Without the data folder's scenes procedural ones stand for them, under names of their own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rayplay.tracer.scenes.resolve import data_folder
+
+PARTNERS = {"HOLO": "hologram", "VIO": "odometry", "NN": "segmentation"}
+FEW_LAUNCHES = {"HOLO": "0-3", "VIO": "0-6", "NN": "2-10"}  # one round, corners of the first frame, deeper layers
+PARTNER_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "partners"  # of a checkout
+RTX, ORIN = "RTX 3070", "Orin"
+GPUS = {RTX: "accelsim-rtx3070", ORIN: "accelsim-rtx3070"}
+TEXTURED_SUFFIX = ".glb"
+BATCHES = (24, 32, 48, 64, 96, 128)  # indices, docs/sources/crisp.md#vertex-batches
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A picture: scene as ``tracer draw`` takes it, shader and camera (``None``: the scene's)."""
+
+    name: str
+    scene: str
+    shader: str
+    camera: str | None = None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Pictures and partners of a study.
+
+    workloads  all pictures, by name.
+    size       of a picture in pixels; ``larger``: of the same for Fig. 6.
+    pairs      pictures that run beside each partner.
+    partners   launches of each partner, as ``data select`` has them; ``None``: all.
+    traced     picture that runs beside its own ray-traced shadows and the network.
+    interval   cycles of a row of the series over time.
+    """
+
+    workloads: Mapping[str, Workload]
+    size: tuple[int, int]
+    larger: tuple[int, int]
+    pairs: tuple[str, ...]
+    partners: Mapping[str, str | None]
+    traced: str
+    interval: int
+    is_procedural: bool = False
+
+
+INSIDE = "eye=-1000,200,0,at=1000,400,0,vfov=65"
+TEXTURED = (
+    Workload("SPL", "sponza_tex.glb", "lit", INSIDE),
+    Workload("SPH", "sponza_tex.glb", "pbr", INSIDE),
+    Workload("PT", "flight_helmet.glb", "pbr", "eye=0.3,0.15,0.75,at=0,0,0,vfov=45"),
+    Workload("IT", "planets.glb", "lit"),
+)
+PROCEDURAL = (
+    Workload("forest", "forest", "pbr"),
+    Workload("terrain", "terrain:20000", "lit"),
+    Workload("cornell", "cornell", "pbr"),
+)
+
+
+def scene_folder() -> Path:
+    """Folder of the suite's scenes."""
+    return data_folder() / "scenes" / "textured"
+
+
+def suite(quick: bool, size: tuple[int, int] | None = None, procedural: bool = False) -> Suite:
+    """The suite of a study; procedural where the data folder has not every scene, or where asked for."""
+    folder = scene_folder()
+    is_procedural = procedural or not all((folder / one.scene).is_file() for one in TEXTURED)
+    chosen = PROCEDURAL if is_procedural else tuple(
+        Workload(one.name, str(folder / one.scene), one.shader, one.camera) for one in TEXTURED
+    )  # fmt: skip
+    first = "forest" if is_procedural else "SPH"
+    width, height = size or ((128, 72) if quick else (2560, 1440))
+    return Suite(
+        workloads={one.name: one for one in chosen},
+        size=(width, height),
+        larger=(width * 3 // 2, height * 3 // 2),
+        pairs=(first,) if quick else tuple(one.name for one in chosen),
+        partners=FEW_LAUNCHES if quick else dict.fromkeys(PARTNERS),
+        traced=first,
+        interval=2_000 if quick else 10_000,
+        is_procedural=is_procedural,
+    )
+
+
+def size_text(size: tuple[int, int]) -> str:
+    """WxH."""
+    return f"{size[0]}x{size[1]}"

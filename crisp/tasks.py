@@ -1,0 +1,69 @@
+"""Tasks of a study, each done once: count vertices, count what a trace holds, replay traces together (``replays``).
+
+A task is a frozen dataclass. ``inputs`` name, beside the traces of its ``sources``, everything that decides what
+``perform`` finds in them: a JSON value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rayplay.crisp.replays import Replayed
+from rayplay.crisp.sources import Drawn, Source, described
+from rayplay.crisp.suite import BATCHES, TEXTURED_SUFFIX, Workload
+from rayplay.crisp.texture import texture_use
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.digest import source_digest
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Vertex invocations of a picture at each size of the batch, in indices; 0: a draw is one batch."""
+
+    workload: Workload
+    sources: tuple[Source, ...] = ()
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that decides the counts."""
+        return {"batched": described(self.workload)["scene"], "sizes": BATCHES, "code": source_digest(["tracer"])}
+
+    def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
+        """Invocations by size."""
+        from rayplay.tracer.raster.batches import cut_batches
+        from rayplay.tracer.scenes import load
+        from rayplay.tracer.scenes.drawn import drawn
+        from rayplay.tracer.scenes.textured import read_textured
+
+        path = Path(self.workload.scene)
+        draws = (read_textured(path) if path.suffix == TEXTURED_SUFFIX else drawn(load(str(path)))).draws
+        found = {}
+        for size in (*BATCHES, 0):
+            cut = [cut_batches(one.indices, len(one.positions), batch_indices=size or None) for one in draws]
+            found[str(size)] = sum(len(b.vertices) * len(one.places) for b, one in zip(cut, draws, strict=True))
+        return {"invocations": found}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Contents of a picture's trace: fragments of each draw, and what its texture instructions access."""
+
+    source: Drawn
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The trace."""
+        return (self.source,)
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that decides the counts, beside the trace."""
+        return {"counted": source_digest(["crisp/texture.py"])}
+
+    def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
+        """Columns of the table ``stages``, and the use of textures (``texture.texture_use``)."""
+        trace = open_trace(traces[0])
+        stages = {name: values.tolist() for name, values in trace.read("stages").items()}
+        return {"stages": stages, "texture": texture_use(trace)}
+
+
+Task = Batched | Counted | Replayed

@@ -1,0 +1,58 @@
+"""Accesses of texture instructions, against a count by sets over every address of a drawn trace."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from rayplay.crisp.texture import texture_use
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.tracer.scenes.textured import Surface
+from tests.tracer.graphics.scenes import drawn, scene, square
+
+
+def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, int, list[int]]]:
+    """Kernel -> instructions, requests, sectors, sectors by texel, lines of each CTA; an address at a time."""
+    instructions, warps, rows = trace.read("instructions"), trace.read("warps"), trace.read("accesses")
+    asked: dict[int, list[set[tuple[int, ...]]]] = defaultdict(lambda: [set(), set(), set(), set()])
+    lines: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for row, instruction in enumerate(rows["instruction_id"].tolist()):
+        if instructions["operation_class"][instruction] != "texture":
+            continue
+        warp, kernel = int(rows["warp_id"][row]), int(instructions["kernel_id"][instruction])
+        lanes = [lane for lane in range(32) if int(rows["lane_mask"][row]) >> lane & 1]
+        first = int(rows["address_offset"][row])
+        mine = (warp, int(rows["visit"][row]), instruction)
+        asked[kernel][0].add(mine)
+        for lane, address in zip(lanes, rows["address"][first : first + len(lanes)].tolist(), strict=True):
+            asked[kernel][1].add((*mine, lane // 8, address // 128))
+            asked[kernel][2].add((*mine, address // 32))
+            asked[kernel][3].add((row, address // 32))
+            lines[kernel][int(warps["cta_id"][warp])].add(address // 128)
+    return {
+        kernel: (*(len(one) for one in sets), [len(lines[kernel][cta]) for cta in sorted(lines[kernel])])  # type: ignore[misc]
+        for kernel, sets in asked.items()
+    }
+
+
+def test_counts_are_the_slow_ones(tmp_path: Path) -> None:
+    texels = np.random.default_rng(1).integers(0, 256, (64, 64, 4), np.uint8)
+    maps = [Surface(pictures=(0, -1, 0, -1, -1)), Surface(pictures=(0, -1, -1, -1, -1))]
+    made = scene([square(0.0, surface=0), square(-1.0, 3.0, surface=1), square(2.0, 0.3, surface=0)], maps, (texels,))
+    path = tmp_path / "drawn.trace"
+    with TraceWriter(path, {}) as writer:
+        drawn(made, "pbr", writer)
+    trace = open_trace(path)
+    use, slow = texture_use(trace), slow_use(trace)
+    found = {kernel: tuple(rest) for kernel, *rest in zip(*use.values(), strict=True)}
+    assert found == slow
+    assert len(found) == 3
+    assert all(requests >= instructions for instructions, requests, *_ in found.values())
+
+
+def test_a_picture_without_textures_has_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "plain.trace"
+    with TraceWriter(path, {}) as writer:
+        drawn(scene([square(0.0)], [Surface()]), "lit", writer)
+    assert all(column == [] for column in texture_use(open_trace(path)).values())

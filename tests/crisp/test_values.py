@@ -1,0 +1,130 @@
+"""Values and verdicts by hand: choices, findings, and the source of every published number."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rayplay.crisp import pairs
+from rayplay.crisp.experiments import EXPERIMENTS, batches, composition, owners, slicer, three, ways
+from rayplay.crisp.values import Case, Value, chosen, mean, published, series, singles, theirs
+from tools.site.links import anchors
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIR = Case("Orin", "8x8", "SPH", "VIO")
+
+
+def speeds(name: str, by_partner: dict[str, dict[str, float]]) -> list[Value]:
+    """Speeds over MPS by partner and partition."""
+    return [
+        Value(name, PAIR._replace(partner=partner, partition=partition), pairs.SPEED, speed)
+        for partner, of_one in by_partner.items()
+        for partition, speed in of_one.items()
+    ]
+
+
+def verdicts(experiment: object, values: list[Value]) -> list[bool | None]:
+    return [finding.holds for finding in experiment.findings(values)]  # type: ignore[attr-defined]
+
+
+def test_values_are_chosen_by_case_and_series_apart() -> None:
+    found = [
+        Value("a", PAIR, "q", 1.0),
+        Value("a", PAIR, "q", 2.0, 10.0),
+        Value("a", Case("x"), "q", 3.0),
+        Value("b", PAIR, "q", 4.0),
+    ]
+    assert singles(found, "a", "q") == {PAIR: 1.0, Case("x"): 3.0}
+    assert series(found, "a", "q", PAIR) == ([10.0], [2.0])
+    assert [one.value for one in chosen(found, "a", "q", gpu="x")] == [3.0]
+    assert mean([1.0, 3.0]) == 2.0
+    assert mean([]) != mean([])
+
+
+def test_every_published_number_has_a_source() -> None:
+    pages = {"crisp": set(anchors(ROOT / "docs" / "sources" / "crisp.md"))}
+    for one in published():
+        page, _, heading = one.source.partition("#")
+        assert one.who in ("paper", "hardware", "artifact", "meshes")
+        assert heading in pages[page] if heading else re.fullmatch(r"Fig\. \d+|VI-[A-C](?:, Fig\. \d+)?", one.source), (
+            one
+        )
+
+
+def test_experiments_have_names_of_their_own() -> None:
+    names = [one.name for one in EXPERIMENTS]
+    assert len(set(names)) == len(names)
+    assert {one.value.experiment for one in published()} <= set(names)
+
+
+def test_the_best_batch_weighs_draws_by_their_size() -> None:
+    error = batches.errors()
+    hardware = 57754 + 8192 * 258.2 + 24
+    assert error[96] == pytest.approx((57754 - 56764 + 8192 * (258.2 - 252)) / hardware)
+    assert error[64] == pytest.approx((58594 - 57754 + 8192 * (265 - 258.2)) / hardware)
+    counts = {24: 30.0, 32: 28.0, 48: 26.0, 64: 24.0, 96: 22.0, 128: 20.0, 0: 10.0}
+    values = [Value("batches", Case(graphics="SPL"), "invocations", count, float(at)) for at, count in counts.items()]
+    assert verdicts(batches, values) == [True, True]
+    assert verdicts(batches, [one._replace(value=100.0 - one.value) for one in values])[1] is False
+
+
+def test_speeds_are_over_mps_and_decide_figures_12_and_14() -> None:
+    def outcome(cycles: int) -> dict[str, object]:
+        return {"cycles": cycles, "classes": {"graphics": {"cycles": cycles - 1}, "compute": {"cycles": cycles}}}
+
+    found = {PAIR._replace(partition="mps"): outcome(300), PAIR._replace(partition="even"): outcome(200)}
+    speed = singles(pairs.values("slicer", found), "slicer", pairs.SPEED)
+    assert list(speed.values()) == [1.0, 1.5]
+
+    gains = {"mps": 1.0, "even": 1.1, "slicer": 1.05, "greedy": 1.3}
+    paper = {"HOLO": gains, "VIO": gains, "NN": gains | {"even": 1.4}}
+    assert verdicts(slicer, speeds("slicer", paper)) == [True, True, True]
+    other = {"HOLO": gains | {"even": 1.6}, "VIO": gains, "NN": gains | {"slicer": 2.9}}
+    assert verdicts(slicer, speeds("slicer", other)) == [False, False, True]
+
+    slow = {"mps": 1.0, "mig": 0.9, "tap": 1.01}
+    assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), slow))) == [True, True, True]
+    fast = {"mps": 1.0, "mig": 1.2, "tap": 1.1}
+    assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), fast))) == [False, False, False]
+
+
+def test_shares_of_the_l2_are_means_over_time() -> None:
+    counters = dict.fromkeys(
+        [
+            f"l2.{kind}_{name}"
+            for kind in ("read", "write")
+            for name in ("hits", "pending_hits", "line_misses", "sector_misses")
+        ],
+        1,
+    )
+    assert composition.hit_rate(counters | {"l2.read_hits": 5}, "l2") == 8 / 12
+    lines = {"cycle": [0, 500], "lines graphics texture": [0.2, 0.4], "lines graphics other": [0.1, 0.5]}
+    classes = {"graphics": {"counters": counters}}
+    values = list(composition.values({PAIR: {"series": lines, "classes": classes}}))
+    assert singles(values, "composition", composition.MEAN)[PAIR] == pytest.approx(0.3)
+    assert singles(values, "composition", composition.MOST)[PAIR] == 0.4
+    owned = lines | {"lines compute other": [0.0, 0.1]}
+    [share] = singles(owners.values({PAIR: {"series": owned}}), "owners", owners.SHARE).values()
+    assert share == pytest.approx(0.9)  # of the second half, 0.9 of 1.0
+
+
+def test_weighted_speedup_and_fairness_of_three_classes() -> None:
+    def alone(cycles: int) -> dict[str, object]:
+        return {"cycles": cycles, "classes": {}}
+
+    together = {
+        "cycles": 400,
+        "classes": {name: {"cycles": cycles} for name, cycles in zip(three.CLASSES, (200, 100, 400), strict=True)},
+    }
+    found = {PAIR._replace(partition="mps"): together}
+    found |= {PAIR._replace(variant=f"alone {name}"): alone(100) for name in three.CLASSES}
+    values = list(three.values(found))
+    assert singles(values, "three", three.SPEEDUP) == {PAIR._replace(partition="mps"): 0.5 + 1 + 0.25}
+    assert singles(values, "three", three.FAIRNESS) == {PAIR._replace(partition="mps"): 0.25}
+    assert list(singles(values, "three", "slowdown compute").values()) == [4.0]
+    assert verdicts(three, values) == [True]
+
+
+def test_published_values_are_found_by_case() -> None:
+    assert theirs("quads", "threads over covered", graphics="IT") == {Case(size="2560x1440", graphics="IT"): 1.311}
+    assert len(theirs("batches", "invocations", who="hardware")) == 3
