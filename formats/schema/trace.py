@@ -98,7 +98,7 @@ ACCESSES = Table(
         Column("visit", "uint32", "count", "Which visit of its warp it belongs to: 0 is the warp's first.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
         Column("lane_mask", "uint32", "mask", "Lanes that accessed memory: active and not predicated off; never 0.", encoding="PLAIN", level=3),
-        Column("address", "uint64", "bytes", "Address per set lane, lowest lane first; offset in the CTA's shared memory for shared.", ragged=True, encoding="BYTE_STREAM_SPLIT"),
+        Column("address", "uint64", "bytes", "Address per set lane, lowest lane first; offset in the CTA's shared memory for shared. A texture's then has the start of each further sector that the lanes' texels lie in.", ragged=True, encoding="BYTE_STREAM_SPLIT"),
     ),
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
 from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.raster.crisp import partner_steps
 from rayplay.tracer.raster.fragments import Fragments
 from rayplay.tracer.raster.output import write_colours
 from rayplay.tracer.raster.pipeline import rasterise
@@ -30,6 +31,8 @@ from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 BACKGROUND = (0.45, 0.55, 0.7, 1.0)
+COORDINATES = "coordinates"
+"""The varying that decides levels of detail by CRISP's rules."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +155,22 @@ class _Running:
             lent = lend_varyings(varyings, widths, slots, self.memory)
             rows = len(fragments) // CTA_THREADS * CTA_THREADS  # a last CTA that is not whole finds nothing
             self._find_in_l2(lent, {name: 4 * width * rows for name, width in widths.items()})
+            if self.rules.rules == "crisp" and COORDINATES in widths:
+                lent["steps"] = self._lend_steps(fragments, varyings, widths)
             self._shade(entries.fragment, number, fragments, slots, values | lent, state)
             for address in (*lent.values(), *behind):
                 self.memory.give_back(address)
             yield Stage(kernel, "fragment", number, geometry.draw.name, len(triangles), len(fragments),
                         int(fragments.live.sum()), fragments.counts["covered"])  # fmt: skip
+
+    def _lend_steps(self, fragments: Fragments, varyings: NDArray[np.float32], widths: dict[str, int]) -> int:
+        """Address of the steps of texture coordinates by CRISP's rules, until they are given back."""
+        first = sum(widths[name] for name in list(widths)[: list(widths).index(COORDINATES)])
+        size = self.framebuffer.width, self.framebuffer.height
+        steps = partner_steps(fragments, varyings[:, first : first + 2], size)
+        address = self.memory.lend(8 * -(-len(steps) // CTA_THREADS) * CTA_THREADS, "steps of fragments")
+        self.memory.view(address, np.float32, steps.shape)[:] = steps
+        return address
 
     def _state(self, geometry: Geometry) -> DrawState:
         surface = self.scene.surfaces[geometry.draw.surface]
