@@ -11,7 +11,6 @@ from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.tracer.scenes.textured import MAPS, Surface
 from tests.tracer.graphics.scenes import drawn, scene, square
 
-
 REST = (-1,) * (len(MAPS) - 3)
 
 
