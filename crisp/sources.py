@@ -11,7 +11,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.select import select
 from rayplay.formats.guard.digest import file_digest, source_digest
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.draw import DrawRequest, draw, load_to_draw, textured_file
+from rayplay.tracer.draw import DrawRequest, draw, load_drawn, textured_file
 
 CODE = ("tracer", "ptx")  # sources that decide a trace, beside its programs
 
@@ -109,5 +109,5 @@ Source = Drawn | Shadowed | Launched
 @cache
 def described(workload: Workload) -> dict[str, Any]:
     """A picture by content: the digests of its files beside its scene's name."""
-    files = {path.name: file_digest(path) for path in load_to_draw(workload.scene)[2]}
+    files = {path.name: file_digest(path) for path in load_drawn(workload.scene)[2]}
     return asdict(workload) | {"name": "", "files": files}

@@ -30,10 +30,10 @@ class Batched:
 
     def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
         """Invocations by size."""
-        from rayplay.tracer.draw import load_to_draw
+        from rayplay.tracer.draw import load_drawn
         from rayplay.tracer.raster.batches import cut_batches
 
-        draws = load_to_draw(self.workload.scene)[0].draws
+        draws = load_drawn(self.workload.scene)[0].draws
         found = {}
         for size in (*BATCHES, 0):
             cut = [cut_batches(one.indices, len(one.positions), batch_indices=size or None) for one in draws]

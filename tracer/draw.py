@@ -84,7 +84,7 @@ def draw(request: DrawRequest) -> DrawSummary:
     Raises ``UserError`` for a scene that is unknown, damaged or without anything to draw, and for a wrong camera.
     """
     begun = time.perf_counter()
-    scene, camera, inputs = load_to_draw(request.scene)
+    scene, camera, inputs = load_drawn(request.scene)
     if request.camera:
         camera = change_camera(camera, request.camera)
     shaders, size = read_shaders(request.shaders, request.shader), (request.width, request.height)
@@ -102,7 +102,7 @@ def draw(request: DrawRequest) -> DrawSummary:
     )  # fmt: skip
 
 
-def load_to_draw(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
+def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     """A scene, its camera and its files.
 
     A glTF file with its textures and the records of its instances, a folder of maps (a material ball), the name of

@@ -2,6 +2,6 @@
 target."""
 
 LAYERS = (
-    "device", "counts", "hong_kim", "model", "controller", "loops", "kernel", "workload", "fit", "animation", "loop",
-    "report", "verbs",
+    "device", "counts", "hong_kim", "model", "controller", "loops", "kernel", "workload", "executed", "modern", "fit",
+    "animation", "loop", "report", "verbs",
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """GPUs of the analytical model: its device parameters, by name or from a TOML file (Ganestam and Doggett, Table 4)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,16 @@ def _flag(doc: str) -> Any:
 
 
 @dataclass(frozen=True)
+class Caches:
+    """Parameters of the model that knows caches and dependent instructions (``tuner.modern``), all in cycles."""
+
+    l1_cycles: float = _value("L1", "latency of a load that hits L1")
+    l2_cycles: float = _value("L2", "latency of a load that hits L2")
+    dram_cycles: float = _value("DRAM", "latency of a load that misses both")
+    dependent_cycles: float = _value("a", "between two instructions of a warp, the second of which needs the first")
+
+
+@dataclass(frozen=True)
 class Device:
     """A GPU as the model sees it; the papers' symbols stand before the meaning.
 
@@ -44,6 +55,7 @@ class Device:
     coalesced_delay_cycles: float = _value("c_dc", "departure delay of a coalesced access")
     uncoalesced_delay_cycles: float = _value("c_du", "departure delay of each access of an uncoalesced instruction")
     has_cache: bool = _flag("whether a cache serves global loads, so that m^2 of them never leave it")
+    caches: Caches | None = None
 
     def milliseconds(self, cycles: Any) -> Any:
         """Time of core cycles."""
@@ -65,17 +77,17 @@ def read_device(name: str) -> Device:
     return read(Device, FOLDER / f"{name}.toml")
 
 
-def symbols() -> dict[str, str]:
-    """Field -> "symbol: meaning", in the order of the description."""
-    return {entry.name: entry.metadata["doc"] for entry in fields(Device) if "doc" in entry.metadata}
-
-
 def as_toml(device: Device) -> str:
     """The device as a file that ``read_device`` reads, each value with its meaning."""
-    docs = symbols()
-    lines = [f"# {device.name} as the analytical model sees it.", f'name = "{device.name}"']
-    for entry in fields(Device)[1:]:
-        value = getattr(device, entry.name)
-        text = str(value).lower() if isinstance(value, bool) else repr(value)
-        lines.append(f"{f'{entry.name} = {text}':<48}# {docs[entry.name]}")
+    lines = [f"# {device.name} as the analytical model sees it.", f'name = "{device.name}"', *_values(device)]
+    if device.caches:
+        lines += ["", "[caches]", *_values(device.caches)]
     return "\n".join(lines) + "\n"
+
+
+def _values(part: Device | Caches) -> Iterator[str]:
+    for entry in fields(part):
+        if "doc" in entry.metadata:
+            value = getattr(part, entry.name)
+            text = str(value).lower() if isinstance(value, bool) else repr(value)
+            yield f"{f'{entry.name} = {text}':<48}# {entry.metadata['doc']}"

@@ -15,7 +15,7 @@ from rayplay import replay
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.api import Device as Memory
-from rayplay.tuner.device import Device
+from rayplay.tuner.device import Caches, Device
 
 PROGRAM = Path(__file__).parent / "programs" / "probes.ptx"
 WARP, SECTOR_WORDS = 32, 8
@@ -30,12 +30,10 @@ class Fit:
     """A device, and how well straight lines describe the GPU.
 
     device     the parameters.
-    latencies  cycles of a dependent load that hits L1, hits L2, and goes to DRAM.
     residuals  value -> relative distance of a measurement half-way from the line.
     """
 
     device: Device
-    latencies: tuple[float, float, float]
     residuals: dict[str, float]
 
 
@@ -47,7 +45,7 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
     chase = {name: _line(_chase(gpu, lines), beyond_l1) for name, lines in rings.items()}
     coalesced = _line(_gather(gpu, warps, 1))
     spread = _line(_gather(gpu, warps, SECTOR_WORDS))
-    issue = _line(_issue(gpu, warps))
+    issue, depend = _line(_compute(gpu, "issue", warps)), _line(_compute(gpu, "depend", 1))
     device = Device(
         gpu.name,
         bandwidth_gbytes_per_s=gpu.dram_bytes_per_second / 1e9,
@@ -60,13 +58,10 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
         coalesced_delay_cycles=coalesced.slope / warps,
         uncoalesced_delay_cycles=spread.slope / warps / WARP,
         has_cache=True,
+        caches=Caches(chase["l1"].slope, chase["l2"].slope, chase["dram"].slope, depend.slope),
     )
-    lines = {**chase, "coalesced": coalesced, "uncoalesced": spread, "issue": issue}
-    return Fit(
-        device,
-        (chase["l1"].slope, chase["l2"].slope, chase["dram"].slope),
-        {name: line.residual for name, line in lines.items()},
-    )
+    lines = {**chase, "coalesced": coalesced, "uncoalesced": spread, "issue": issue, "depend": depend}
+    return Fit(device, {name: line.residual for name, line in lines.items()})
 
 
 @dataclass(frozen=True)
@@ -106,9 +101,11 @@ def _gather(gpu: Gpu, warps: int, stride: int) -> Callable[[int], tuple[int, flo
     return cycles
 
 
-def _issue(gpu: Gpu, warps: int) -> Callable[[int], tuple[int, float]]:
+def _compute(gpu: Gpu, entry: str, warps: int) -> Callable[[int], tuple[int, float]]:
+    """Cycles and warp instructions of arithmetic."""
+
     def cycles(steps: int) -> tuple[int, float]:
-        made = _replayed(gpu, "issue", [np.zeros(warps * WARP, np.float32), steps, 0.5], warps * WARP)
+        made = _replayed(gpu, entry, [np.zeros(warps * WARP, np.float32), steps, 0.5], warps * WARP)
         return made["gpu_cycles"], made["warp_instructions"]
 
     return cycles

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.ir import Function
 from rayplay.tracer.api import Device
 from rayplay.tracer.bvh.split import split_boxes, triangle_boxes
-from rayplay.tracer.record.visits import AnySink
+from rayplay.tracer.record.visits import AnySink, VisitSink
 from rayplay.tracer.scenes.description import Camera, Scene
 from rayplay.tracer.shading.upload import camera_values
 from rayplay.tracer.warp.shape import entry_of
@@ -100,10 +101,15 @@ class Renderer:
         self._root = tree.root
         self._diagonal = float(np.linalg.norm(tree.boxes[0, 4:7] + tree.boxes[0, :3]))
 
+    @property
+    def function(self) -> Function:
+        """The program."""
+        return entry_of(self._device.module, "occlusion")
+
     @cached_property
     def counts(self) -> KernelCounts:
         """Static instructions of the program."""
-        return count_loops(entry_of(self._device.module, "occlusion"))
+        return count_loops(self.function)
 
     def render(
         self, camera: Camera, width: int, height: int, settings: Settings, sink: AnySink = None, seed: int = 1
@@ -111,7 +117,7 @@ class Renderer:
         """Render an image, float32[height, width, 4]; ``sink`` takes the trace of the launch."""
         image = np.zeros((height, width, 4), np.float32)
         arguments = [*self._structs(camera, width, height, settings, seed), image]
-        made = self._device.launch("occlusion", arguments, _grid(width, height), (TILE, TILE), sink=sink)
+        made = self._device.launch("occlusion", arguments, tiles(width, height), (TILE, TILE), sink=sink)
         return made[0].reshape(height, width, 4)
 
     def look(self, camera: Camera, width: int, height: int, settings: Settings, seed: int = 1) -> NDArray[np.void]:
@@ -119,10 +125,22 @@ class Renderer:
         image = np.zeros((height, width, 4), np.float32)
         visits = np.zeros((1 + settings.shadow_rays + settings.occlusion_rays, height, width), VISIT)
         arguments = [*self._structs(camera, width, height, settings, seed), image, visits.view(np.int32)]
-        made = self._device.launch("look", arguments, _grid(width, height), (TILE, TILE))
+        made = self._device.launch("look", arguments, tiles(width, height), (TILE, TILE))
         return made[1].reshape(-1).view(VISIT).reshape(visits.shape)
 
-    def _structs(self, camera: Camera, width: int, height: int, settings: Settings, seed: int) -> list[Any]:
+    def sample(
+        self, camera: Camera, width: int, height: int, settings: Settings, sink: VisitSink, step: int, seed: int = 1
+    ) -> int:
+        """Render every ``step``-th block at full size; ``sink`` takes its visits. Returns how many blocks were."""
+        image = np.zeros((height, width, 4), np.float32)
+        blocks = -(-tiles(width, height) // step)
+        arguments = [*self._structs(camera, width, height, settings, seed, step), image]
+        self._device.launch("occlusion", arguments, blocks, (TILE, TILE), sink=sink)
+        return blocks
+
+    def _structs(
+        self, camera: Camera, width: int, height: int, settings: Settings, seed: int, step: int = 1
+    ) -> list[Any]:
         """``Scene`` and ``Frame`` of the program, as bytes."""
         view = camera_values(camera, width, height)
         vectors = [view[f"camera_{name}"] for name in ("eye", "right", "up", "forward")]
@@ -130,7 +148,7 @@ class Renderer:
         numbers = [number for vector in (*vectors, light) for number in vector]
         places = struct.pack("<2Q15fi", self._boxes.address, self._triangles.address, *numbers, self._root)
         rays = (settings.occlusion_rays, settings.shadow_rays, settings.radius * self._diagonal)
-        return [places, struct.pack("<4ifI", width, height, *rays, seed)]
+        return [places, struct.pack("<4ifIi", width, height, *rays, seed, step)]
 
     def _above(self, camera: Camera) -> tuple[float, ...]:
         """A light above the camera, for scenes without one."""
@@ -138,5 +156,6 @@ class Renderer:
         return tuple(np.add(camera.eye, size * np.array(camera.up)))
 
 
-def _grid(width: int, height: int) -> tuple[int, int]:
-    return -(-width // TILE), -(-height // TILE)
+def tiles(width: int, height: int) -> int:
+    """Blocks of a launch."""
+    return -(-width // TILE) * -(-height // TILE)

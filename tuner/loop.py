@@ -10,15 +10,22 @@ from numpy.typing import NDArray
 
 from rayplay import replay
 from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.flow.liveness import register_count
 from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.sm.ctas import needs, occupancy
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.controller import Feedback, Policy, choose
 from rayplay.tuner.counts import count_instructions
 from rayplay.tuner.device import Device
-from rayplay.tuner.kernel import Renderer, Settings
+from rayplay.tuner.executed import WARPS, execute
+from rayplay.tuner.kernel import TILE, Renderer, Settings, tiles
 from rayplay.tuner.model import launch_of_image, predict
+from rayplay.tuner.modern import FIRST, Hits, predict_cycles
 from rayplay.tuner.workload import look_at
 
+MODELS = ("modern", "paper")
 CONTROLLERS = ("feedback", "feed-forward", "previous", "none")
 
 
@@ -38,6 +45,19 @@ class Frame:
     measured_ms: float
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A rendered frame: milliseconds, and what the caches served where the plant has any."""
+
+    ms: float
+    hits: Hits = FIRST
+
+
+def no_plant(camera: Camera, settings: Settings) -> Measured:
+    """For a loop whose model alone is asked."""
+    raise AssertionError("no frame is rendered")
+
+
 @dataclass
 class Plant:
     """The simulated GPU that renders frames; each pair of a camera and settings is rendered once."""
@@ -45,43 +65,73 @@ class Plant:
     renderer: Renderer
     gpu: Gpu
     size: tuple[int, int]
-    _known: dict[tuple[Camera, Settings], float] = field(default_factory=dict)
+    _known: dict[tuple[Camera, Settings], Measured] = field(default_factory=dict)
 
-    def __call__(self, camera: Camera, settings: Settings) -> float:
-        """Milliseconds of a frame: its trace, replayed."""
+    def __call__(self, camera: Camera, settings: Settings) -> Measured:
+        """Render a frame: trace it and replay the trace."""
         if (camera, settings) not in self._known:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "frame.trace"
                 with TraceWriter(path) as sink:
                     self.renderer.render(camera, *self.size, settings, sink)
-                cycles = replay(path, self.gpu).summary["gpu_cycles"]["value"]
-            self._known[camera, settings] = 1e-3 * cycles * 1e3 / self.gpu.sm.clock_khz
+                self._known[camera, settings] = _measured(replay(path, self.gpu), self.gpu)
         return self._known[camera, settings]
+
+    @property
+    def resident_warps(self) -> int:
+        """Warps of the program that an SM of the GPU holds."""
+        registers = register_count(self.renderer.function, build(self.renderer.function))
+        need = needs(self.gpu.sm, TILE * TILE, registers, 0, "occlusion")
+        return need.warps * occupancy(self.gpu.sm, need, tiles(*self.size))
+
+
+LOOKED_UP = [
+    f"{kind}_{how}" for kind in ("read", "write") for how in ("hits", "pending_hits", "line_misses", "sector_misses")
+]
+
+
+def _measured(result: Result, gpu: Gpu) -> Measured:
+    counters = result.counters
+    loads = counters["value"][counters["counter"] == "issued_lsu"].sum()
+    sectors = counters["value"][(counters["unit"] == "l1d") & np.isin(counters["counter"], LOOKED_UP)].sum()
+    missed = [0.0 if np.isnan(value := result.value(f"{level}_miss_rate")) else value for level in ("l1d", "l2")]
+    hits = Hits(1 - missed[0], 1 - missed[1], float(sectors / max(loads, 1)))
+    return Measured(result.value("gpu_cycles") / gpu.sm.clock_khz, hits)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Constants of a run: the model's device, the plant, the target and the candidates.
+    """Constants of a run: the model and its device, the plant, the target and the candidates.
 
+    model      "paper", or "modern" (``tuner.modern``), which needs the warps that an SM holds.
     most_rays  candidates are 0 to this many occlusion rays.
     """
 
     renderer: Renderer
     device: Device
-    plant: Callable[[Camera, Settings], float]
+    plant: Callable[[Camera, Settings], Measured]
     size: tuple[int, int]
     target_ms: float
     most_rays: int = 64
     settings: Settings = field(default_factory=Settings)
     policy: Policy = field(default_factory=Policy)
+    model: str = "modern"
+    resident_warps: int = 0
 
-    def times(self, camera: Camera) -> NDArray[np.float64]:
-        """Milliseconds of each candidate by the model: float64[most_rays + 1]."""
-        load = look_at(self.renderer, camera, *self.size, self.settings)
+    def times(self, camera: Camera, hits: Hits = FIRST) -> NDArray[np.float64]:
+        """Milliseconds of each candidate by the model: float64[most_rays + 1]; ``hits`` of the frame before."""
         rays = np.arange(self.most_rays + 1)
-        counted = count_instructions(self.renderer.counts, load, rays, self.settings.shadow_rays, self.device.has_cache)
-        made = predict(self.device, launch_of_image(*self.size), counted)
-        return np.asarray(self.device.milliseconds(made.cycles), np.float64)
+        if self.model == "modern":
+            executed = execute(self.renderer, camera, self.size, self.settings, rays)
+            warps = tiles(*self.size) * WARPS
+            cycles = predict_cycles(self.device, executed, hits, warps, self.resident_warps)
+        else:
+            load = look_at(self.renderer, camera, *self.size, self.settings)
+            counted = count_instructions(
+                self.renderer.counts, load, rays, self.settings.shadow_rays, self.device.has_cache
+            )
+            cycles = predict(self.device, launch_of_image(*self.size), counted).cycles
+        return np.asarray(self.device.milliseconds(cycles), np.float64)
 
     def run(self, cameras: Sequence[Camera], controller: str) -> Iterator[Frame]:
         """Render the frames.
@@ -90,15 +140,15 @@ class Loop:
                     "previous": rays in proportion to the last frame's time, as dynamic-resolution engines do.
                     "none": the rays of the first frame for all.
         """
-        loop, rays, measured = Feedback(), None, self.target_ms
+        loop, rays, measured = Feedback(), None, Measured(self.target_ms)
         for number, camera in enumerate(cameras):
-            model = self.times(camera)
+            model = self.times(camera, measured.hits)
             known = model * loop.bias
             if controller in ("feedback", "feed-forward") or rays is None:
                 rays = choose(known, self.target_ms, self.policy, rays)
             elif controller == "previous":
-                rays = int(np.clip(round((rays + 1) * self.target_ms / measured) - 1, 0, self.most_rays))
+                rays = int(np.clip(round((rays + 1) * self.target_ms / measured.ms) - 1, 0, self.most_rays))
             measured = self.plant(camera, Settings(rays, self.settings.radius, self.settings.shadow_rays))
-            yield Frame(number, rays, float(model[rays]), float(known[rays]), measured)
+            yield Frame(number, rays, float(model[rays]), float(known[rays]), measured.ms)
             if controller == "feedback":
-                loop.correct(float(model[rays]), measured)
+                loop.correct(float(model[rays]), measured.ms)

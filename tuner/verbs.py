@@ -9,7 +9,7 @@ from typing import Any
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_verb
 from rayplay.formats.guard.errors import UserError
-from rayplay.tuner.loop import CONTROLLERS
+from rayplay.tuner.loop import CONTROLLERS, MODELS
 
 SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
@@ -38,6 +38,12 @@ def add_run(verbs: Any) -> None:
     made.add_argument("--path", default="orbit", metavar="PATH", help="orbit, turn, or FILE.json (default: orbit)")
     made.add_argument(
         "--controller", action="append", choices=CONTROLLERS, help="repeatable (default: feedback and none)"
+    )
+    made.add_argument(
+        "--model",
+        choices=MODELS,
+        default="modern",
+        help="the paper's, or ours that knows caches (default: %(default)s)",
     )
     made.add_argument("--out", type=Path, metavar="FILE.csv", help="a row a frame, and a picture beside it")
     _add_frame(made, "320x240")
@@ -86,8 +92,7 @@ def fit_verb(arguments: argparse.Namespace) -> int:
     made = fit(load_gpu(arguments.gpu))
     text = as_toml(made.device)
     residuals = [f"{name:<28}{100 * value:>10.3f} %" for name, value in made.residuals.items()]
-    latencies = [f"{name:<28}{value:>10.1f}" for name, value in zip(("L1", "L2", "DRAM"), made.latencies, strict=True)]
-    lines = [text, "latency, cycles", *latencies, "residual", *residuals]
+    lines = [text, "distance from the line half-way", *residuals]
     answer(arguments, lines, lambda: [asdict(made.device)])
     if arguments.out:
         with atomic_file(arguments.out) as partial:
@@ -109,13 +114,13 @@ def choose_verb(arguments: argparse.Namespace) -> int:
     from rayplay.tuner.controller import Policy, choose
     from rayplay.tuner.device import read_device
     from rayplay.tuner.kernel import Renderer
-    from rayplay.tuner.loop import Loop
+    from rayplay.tuner.loop import Loop, no_plant
 
     device, scene = read_device(arguments.device), load(arguments.scene)
     policy = Policy(arguments.prefer)
     loop = Loop(
-        Renderer(scene), device, lambda camera, settings: 0.0, arguments.size, arguments.target_ms,
-        _most_rays(arguments), _settings(arguments), policy,
+        Renderer(scene), device, no_plant, arguments.size, arguments.target_ms,
+        _most_rays(arguments), _settings(arguments), policy, model="paper",
     )  # fmt: skip
     times = loop.times(scene.camera)
     chosen = choose(times, arguments.target_ms, policy)
@@ -159,9 +164,10 @@ def run_verb(arguments: argparse.Namespace) -> int:
         raise UserError(f"--frames {arguments.frames}: must be 1 or more")
     scene, gpu = load(arguments.scene), load_gpu(arguments.gpu)
     path, renderer = cameras(scene.camera, arguments.path, arguments.frames), Renderer(scene)
+    plant = Plant(renderer, gpu, arguments.size)
     loop = Loop(
-        renderer, fit(gpu).device, Plant(renderer, gpu, arguments.size), arguments.size, arguments.target_ms,
-        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer),
+        renderer, fit(gpu).device, plant, arguments.size, arguments.target_ms,
+        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer), arguments.model, plant.resident_warps,
     )  # fmt: skip
     rows = run_controllers(loop, path, arguments.controller or ["feedback", "none"])
     answer(arguments, table_text(rows, arguments.target_ms), lambda: rows)

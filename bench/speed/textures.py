@@ -12,9 +12,11 @@ import numpy as np
 
 from bench.speed.clock import seconds
 from rayplay import ptx
+from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.images import AXES, Image, Sampler, Texture, place_texture
+from rayplay.tracer.memory.layout import TILINGS
 from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 
@@ -79,10 +81,12 @@ class Kind(NamedTuple):
     normalized: bool = True
     srgb: bool = False
     records: bool = False
+    layout: str = ""
+    """A format of blocks, or a tiling."""
 
     def __str__(self) -> str:
         words = (self.geometry, f"{self.element} x{self.channels}", self.filter, self.address)
-        also = "texels" * (not self.normalized), "srgb" * self.srgb, "record" * self.records
+        also = "texels" * (not self.normalized), "srgb" * self.srgb, "record" * self.records, self.layout
         return " ".join(word for word in (*words, *also) if word)
 
 
@@ -94,6 +98,7 @@ KINDS = (
     Kind("2d", "float32", 1, "linear", "mirror"), Kind("2d", "int16", 1, "linear"),
     *(Kind(g, "uint8", 4, mode) for g in ("1d", "3d", "a1d", "a2d", "cube") for mode in ("nearest", "linear")),
     Kind("2d", "uint8", 4, "linear", records=True),
+    *(Kind("2d", "uint8", 4, mode, layout=name) for name in ("block", "bc1", "bc3") for mode in ("nearest", "linear")),
 )  # fmt: skip
 
 
@@ -103,7 +108,11 @@ def launch(kind: Kind, threads: int) -> ComputeLaunch:
     shape = SHAPES[kind.geometry]
     assert len(shape) == AXES[kind.geometry]
     texels = np.random.default_rng(1).random((*shape, kind.channels)) * 255
-    image = Image(memory.allocate(texels.astype(kind.element)), shape, kind.element, kind.channels, kind.geometry)
+    if kind.layout:
+        storage = Storage("rgba8", "block") if kind.layout in TILINGS else Storage(kind.layout)
+        image = storage.place(memory, [texels.astype(np.uint8)], "", kind.geometry, "hardware")[0]
+    else:
+        image = Image(memory.allocate(texels.astype(kind.element)), shape, kind.element, kind.channels, kind.geometry)
     read = "element" if kind.element[0] == "f" else "normalized"
     sampler = Sampler(filter=kind.filter, address=kind.address, normalized=kind.normalized)
     handle = place_texture(memory, Texture(image, sampler, read, kind.srgb))

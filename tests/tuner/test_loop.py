@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,10 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.animation import cameras
-from rayplay.tuner.device import as_toml, names, read_device
+from rayplay.tuner.device import Caches, as_toml, names, read_device
 from rayplay.tuner.fit import fit
 from rayplay.tuner.kernel import Renderer, Settings
-from rayplay.tuner.loop import Loop, Plant
+from rayplay.tuner.loop import Loop, Measured, Plant, no_plant
 from rayplay.tuner.report import run_controllers, table_text, write_rows
 
 CAMERA = Camera((0.0, 1.0, 4.0), (0.0, 1.0, 0.0))
@@ -30,11 +31,12 @@ def renderer() -> Renderer:
 def gained(renderer: Renderer, gain: float, most_rays: int = 256) -> Loop:
     """A loop whose plant takes ``gain`` times what the model says."""
     device = read_device("geforce-580")
-    loop = Loop(renderer, device, lambda camera, settings: 0.0, SIZE, 0.05, most_rays)
-    return Loop(
-        renderer, device, lambda camera, settings: gain * float(loop.times(camera)[settings.occlusion_rays]),
-        SIZE, 0.05, most_rays,
-    )  # fmt: skip
+    loop = Loop(renderer, device, no_plant, SIZE, 0.05, most_rays, model="paper")
+
+    def plant(camera: Camera, settings: Settings) -> Measured:
+        return Measured(gain * float(loop.times(camera)[settings.occlusion_rays]))
+
+    return replace(loop, plant=plant)
 
 
 def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(renderer: Renderer) -> None:
@@ -70,8 +72,10 @@ def test_after_a_turn_the_model_holds_the_target_and_the_last_frame_misleads(ren
 def test_the_plant_renders_a_pair_of_camera_and_settings_once(renderer: Renderer) -> None:
     plant = Plant(renderer, Gpu.load("mobile"), (32, 24))
     first = plant(renderer.scene.camera, Settings(1))
-    assert plant(renderer.scene.camera, Settings(1)) == first > 0
-    assert plant(renderer.scene.camera, Settings(4)) > first
+    assert plant(renderer.scene.camera, Settings(1)) is first
+    assert 0 < first.ms < plant(renderer.scene.camera, Settings(4)).ms
+    assert 0 < first.hits.l1 < 1
+    assert 1 <= first.hits.sectors <= 32
 
 
 def test_an_orbit_goes_round_and_comes_closer() -> None:
@@ -125,22 +129,26 @@ def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
     """A load takes the pipeline of L1 and what lies behind it (docs/internals.md#a-memory-requests-life)."""
     gpu = Gpu.load("mobile")
     made = fit(gpu)
-    l1, l2, dram = made.latencies
+    assert made.device.caches is not None
+    l1, l2, dram, dependent = astuple(made.device.caches)
+    assert dependent >= gpu.pipeline.sp_latency_cycles
     assert l1 >= gpu.l1.latency_cycles
     assert l2 - l1 >= gpu.l2.latency_cycles
     assert dram - l2 >= gpu.dram.latency_cycles * gpu.sm.clock_khz / gpu.dram.clock_khz * 0.9
     assert made.device.uncoalesced_delay_cycles == pytest.approx(1, rel=0.05)  # a sector a cycle leaves the L1
     assert made.device.issue_cycles >= 1 / gpu.scheduler.count
     assert max(made.residuals.values()) < 0.1
-    faster = fit(gpu.with_values(**{"l2.latency_cycles": gpu.l2.latency_cycles + 40})).latencies
-    assert (faster[0], faster[1]) == (l1, pytest.approx(l2 + 40, abs=2))
+    slower = fit(gpu.with_values(**{"l2.latency_cycles": gpu.l2.latency_cycles + 40})).device.caches
+    assert slower is not None
+    assert (slower.l1_cycles, slower.l2_cycles) == (l1, pytest.approx(l2 + 40, abs=2))
 
 
 def test_a_device_is_read_as_it_is_written(tmp_path: Path) -> None:
-    for name in names():
-        file = tmp_path / f"{name}.toml"
-        file.write_text(as_toml(read_device(name)))
-        assert read_device(str(file)) == read_device(name)
+    plain = [read_device(name) for name in names()]
+    for device in (*plain, replace(plain[0], caches=Caches(30.0, 200.5, 400.0, 6.0))):
+        file = tmp_path / "device.toml"
+        file.write_text(as_toml(device))
+        assert read_device(str(file)) == device
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ struct Frame {
     int width, height, occlusion_rays, shadow_rays;
     float radius;
     unsigned seed;
+    int tile_step;  // blocks render every tile_step-th tile
 };
 
 struct Visits {
@@ -124,7 +125,8 @@ __device__ __forceinline__ float3 above(float3 normal, unsigned& seed) {
 
 template <bool LOOK>
 __device__ __forceinline__ void shade(const Scene& scene, const Frame& frame, float4* image, Visits* visits) {
-    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int tiles = (frame.width + blockDim.x - 1) / blockDim.x, tile = blockIdx.x * frame.tile_step;
+    const int x = tile % tiles * blockDim.x + threadIdx.x, y = tile / tiles * blockDim.y + threadIdx.y;
     if (x >= frame.width || y >= frame.height) return;
     const int pixel = y * frame.width + x, pixels = frame.width * frame.height;
     const int rays = 1 + frame.shadow_rays + frame.occlusion_rays;

@@ -28,6 +28,17 @@ extern "C" __global__ void gather(const unsigned* words, unsigned* out, int step
     out[thread] = sum;
 }
 
+// Arithmetic alone, each instruction behind the one before it.
+extern "C" __global__ void depend(float* out, int steps, float factor) {
+    float chain = threadIdx.x;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+#pragma unroll
+        for (int index = 0; index < 8; ++index) chain = chain * factor + 1.0f;
+    }
+    out[threadIdx.x] = chain;
+}
+
 // Arithmetic alone: eight chains, so that no instruction waits for the one before it.
 extern "C" __global__ void issue(float* out, int steps, float factor) {
     float chain[8];

@@ -1,12 +1,14 @@
 """Layouts of textures against slow twins: BC1 and BC3 texels in exact fractions, addresses of tiles by quotients."""
 
+import json
+
 import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.memory.images import Image, Sampler, Texture, place_surface, place_texture
+from rayplay.tracer.memory.images import Image, Sampler, Texture, place_sampler, place_surface, place_texture
 from rayplay.tracer.memory.layout import FORMATS, TILINGS, Layout, plain
 from tests.reference.block_slow import address, picture
 from tests.reference.texture_slow import fetch
@@ -114,7 +116,7 @@ def test_every_texel_has_a_place_of_its_own() -> None:
         for tiling in TILINGS:
             for width, height in SIZES:
                 level = layout_of(name, tiling).level(width, height)
-                offsets = level.offsets(width, height)
+                offsets = np.stack(list(level.offsets(width, height)))
                 assert offsets.min() == 0
                 assert offsets.max() < level.extent
                 assert len(np.unique(offsets)) == offsets.size, (name, tiling, width, height)
@@ -150,6 +152,26 @@ def test_an_address_beside_a_handle_stands_for_nothing(beside: int) -> None:
     for backend in ("machine", "interpreter"):
         with pytest.raises(UserError, match="no texture, sampler or surface"):
             execute(text, [handle, np.zeros((32, 2), np.int32), np.zeros((32, 4), np.float32)], backend)
+
+
+def test_records_are_part_of_a_checkpoint() -> None:
+    """A memory that goes back knows its handles up to then; a restored one knows all handles of the other."""
+    memory, image = DeviceMemory(), Image(0, (4, 4), "float32")
+    texture = Texture(image)
+    place_texture(memory, texture)
+    mark, (facts, arrays) = memory.mark(), memory.snapshot()
+    later = [place_texture(memory, texture), place_surface(memory, image)]
+    after, (more, blocks) = memory.mark(), memory.snapshot()
+    memory.go_back(mark)
+    memory.restore(facts, arrays)
+    assert memory.machine_words()["record_count"] == 2
+    assert place_texture(memory, texture) == later[0]
+    assert memory.machine_words()["record_count"] == 3
+    fresh = DeviceMemory()
+    fresh.go_back(after)
+    fresh.restore(json.loads(json.dumps(more)), blocks)
+    assert fresh.machine_words()["record_count"] == 4
+    assert place_sampler(fresh, Sampler()) > later[1]
 
 
 def test_what_layouts_do_not_do() -> None:
