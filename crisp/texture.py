@@ -65,7 +65,7 @@ def _pairs(mask: np.ndarray, counts: np.ndarray, row: np.ndarray, number: np.nda
     """Pair of quads of each address: its lane's, and for a further sector by its part of them all."""
     is_set = (mask[:, None] >> LANES & 1).astype(bool)
     lanes = is_set.sum(axis=1)
-    lane = np.argsort(~is_set, axis=1, kind="stable")  # those that are set come first, in their order
+    lane = np.argsort(~is_set, axis=1, kind="stable")  # active lanes come first, in their order
     active = is_set.reshape(len(mask), -1, 1 << PAIR_BITS).any(axis=2)
     pairs, order = active.sum(axis=1), np.argsort(~active, axis=1, kind="stable")
     behind, further = np.maximum(counts - lanes, 1)[row], number - lanes[row]
