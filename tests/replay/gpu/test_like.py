@@ -11,9 +11,10 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import explain, load
 from rayplay.replay.unit.schema import Text, on_top
 
+KEYS = st.sampled_from("abc")
 TABLES = st.recursive(
     st.integers(0, 3),
-    lambda inside: st.dictionaries(st.sampled_from("abc"), inside, min_size=1, max_size=3),
+    lambda inside: st.dictionaries(KEYS, inside, min_size=1, max_size=3),
     max_leaves=8,
 )
 VALUES = st.dictionaries(KEYS, TABLES, max_size=3)
