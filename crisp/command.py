@@ -17,12 +17,13 @@ from rayplay.crisp.experiments import EXPERIMENTS
 from rayplay.crisp.pages import PICTURES, page
 from rayplay.crisp.sources import Drawn
 from rayplay.crisp.study import Study
-from rayplay.crisp.suite import GPUS, Suite, scene_folder, size_text, suite
+from rayplay.crisp.suite import GPUS, Suite, size_text, suite
 from rayplay.crisp.tasks import Task
 from rayplay.crisp.values import Case, Value
 from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import CRISP_STUDY
+from rayplay.tracer.scenes.resolve import data_folder
 from rayplay.zatel.replays.result_cache import engine_identity
 
 LIBRARIES = ("numpy", "numba")
@@ -35,7 +36,8 @@ def perform(arguments: argparse.Namespace) -> int:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     chosen = suite(arguments.quick, pixels(arguments.size), arguments.procedural)
     if chosen.is_procedural and not arguments.procedural:
-        print(f"note: {scene_folder()}: has not the suite's scenes; procedural ones stand for them", file=sys.stderr)
+        folder = data_folder() / "scenes" / "textured"
+        print(f"note: {folder}: has not the suite's scenes; procedural ones stand for them", file=sys.stderr)
     study = Study(arguments.store, arguments.workers or os.cpu_count() or 1)
     work = {one: one.tasks(chosen) for one in EXPERIMENTS if one.name in arguments.only}
     work = {one: tasks for one, tasks in work.items() if tasks}
@@ -79,7 +81,7 @@ def request(arguments: argparse.Namespace, chosen: Suite) -> dict[str, Any]:
     return {
         "command": " ".join([*words, f"--out {arguments.out.name}"]),
         "pictures": list(chosen.workloads), "partners": list(chosen.partners), "size": size_text(chosen.size),
-        "gpus": dict(GPUS), "is_procedural": chosen.is_procedural,
+        "gpus": {name: " ".join(words) for name, words in GPUS.items()}, "is_procedural": chosen.is_procedural,
         "versions": {"engine": engine_identity()[:16]} | {name: importlib.metadata.version(name) for name in LIBRARIES},
     }  # fmt: skip
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from rayplay.crisp.sources import Source
-from rayplay.crisp.suite import GPUS
+from rayplay.crisp.suite import gpu_of
 from rayplay.formats.guard.digest import source_digest
-from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.replays.result_cache import engine_identity
 
 UNITS = ("sm", "lsu", "l1d", "l2", "dram")  # whose counters are kept, class by class
@@ -41,7 +40,7 @@ class Replayed:
         from rayplay.replay.sharing.rules import read_partition
 
         how = {"partition": asdict(read_partition(self.partition)), "interval": self.interval}
-        gpu = asdict(load_gpu(GPUS[self.gpu])) | {"name": ""}
+        gpu = asdict(gpu_of(self.gpu)) | {"name": ""}
         names = [name for name, _ in self.classes]
         code = [engine_identity(), source_digest(["crisp/replays.py"])]
         return {"replayed": names, "gpu": gpu, "how": how, "code": code}
@@ -54,7 +53,7 @@ class Replayed:
 
         given = [Given(name, path, ()) for (name, _), path in zip(self.classes, traces, strict=True)]
         how = How(read_partition(self.partition), alone=False, interval=self.interval)
-        gpu = load_gpu(GPUS[self.gpu])
+        gpu = gpu_of(self.gpu)
         result = replay_together(join(given), gpu, how)
         classes = {}
         for row, (name, _) in enumerate(self.classes):

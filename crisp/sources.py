@@ -1,6 +1,7 @@
 """Origins of traces: a rasterised picture, a ray-traced one, a launch file. Each makes its trace where it is told."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,7 +11,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.select import select
 from rayplay.formats.guard.digest import file_digest, source_digest
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.scenes.resolve import scene_files
+from rayplay.tracer.draw import DrawRequest, draw, load_drawn, textured_file
 
 CODE = ("tracer", "ptx")  # sources that decide a trace, beside its programs
 
@@ -34,7 +35,6 @@ class Drawn:
 
     def make(self, out: Path) -> None:
         """Draw it."""
-        from rayplay.tracer.draw import DrawRequest, draw
         from rayplay.tracer.graphics.maps import Filtering
         from rayplay.tracer.graphics.stages import Rules
 
@@ -65,7 +65,8 @@ class Shadowed:
 
         program, config = (PROGRAM_FOLDER / f"shadows.{kind}" for kind in ("ptx", "toml"))
         one = self.workload
-        render(Request(one.scene, program, config, out, *self.size, samples=1, camera=one.camera))
+        scene = str(textured_file(one.scene) or one.scene)
+        render(Request(scene, program, config, out, *self.size, samples=1, camera=one.camera))
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class Launched:
 Source = Drawn | Shadowed | Launched
 
 
+@cache
 def described(workload: Workload) -> dict[str, Any]:
-    """A picture by content: its files' digests in place of their names."""
-    files = {path.name: file_digest(path) for path in scene_files(workload.scene)}
-    return {"scene": files or workload.scene, "shader": workload.shader, "camera": workload.camera}
+    """A picture by content: the digests of its files beside its scene's name."""
+    files = {path.name: file_digest(path) for path in load_drawn(workload.scene)[2]}
+    return asdict(workload) | {"name": "", "files": files}

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rayplay.tracer.scenes.resolve import data_folder
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.tracer.draw import textured_file
 
 PARTNERS = {"HOLO": "hologram", "VIO": "odometry", "NN": "segmentation"}
 FEW_LAUNCHES = {"HOLO": "0-3", "VIO": "0-6", "NN": "2-10"}  # one round, corners of the first frame, deeper layers
 PARTNER_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "partners"  # of a checkout
 RTX, ORIN = "RTX 3070", "Orin"
-GPUS = {RTX: "accelsim-rtx3070", ORIN: "accelsim-rtx3070"}
-TEXTURED_SUFFIX = ".glb"
+SIDE_BY_SIDE = "sm.concurrent_kernels=128"  # draws have streams of their own, docs/sources/crisp.md#streams
+GPUS = {RTX: ("accelsim-rtx3070", SIDE_BY_SIDE), ORIN: ("accelsim-rtx3070", SIDE_BY_SIDE, "sm.count=16")}
 BATCHES = (24, 32, 48, 64, 96, 128)  # indices, docs/sources/crisp.md#vertex-batches
 
 
@@ -53,10 +55,11 @@ class Suite:
 
 INSIDE = "eye=-1000,200,0,at=1000,400,0,vfov=65"
 TEXTURED = (
-    Workload("SPL", "sponza_tex.glb", "lit", INSIDE),
-    Workload("SPH", "sponza_tex.glb", "pbr", INSIDE),
-    Workload("PT", "flight_helmet.glb", "pbr", "eye=0.3,0.15,0.75,at=0,0,0,vfov=45"),
-    Workload("IT", "planets.glb", "lit"),
+    Workload("SPL", "sponza_tex", "lit", INSIDE),
+    Workload("SPH", "sponza_tex", "pbr", INSIDE),
+    Workload("PT", "flight_helmet", "pbr", "eye=0.3,0.15,0.75,at=0,0,0,vfov=45"),
+    Workload("IT", "planets", "lit"),
+    Workload("MT", "bricks", "ball"),
 )
 PROCEDURAL = (
     Workload("forest", "forest", "pbr"),
@@ -65,18 +68,10 @@ PROCEDURAL = (
 )
 
 
-def scene_folder() -> Path:
-    """Folder of the suite's scenes."""
-    return data_folder() / "scenes" / "textured"
-
-
 def suite(quick: bool, size: tuple[int, int] | None = None, procedural: bool = False) -> Suite:
     """The suite of a study; procedural where the data folder has not every scene, or where asked for."""
-    folder = scene_folder()
-    is_procedural = procedural or not all((folder / one.scene).is_file() for one in TEXTURED)
-    chosen = PROCEDURAL if is_procedural else tuple(
-        Workload(one.name, str(folder / one.scene), one.shader, one.camera) for one in TEXTURED
-    )  # fmt: skip
+    is_procedural = procedural or not all(textured_file(one.scene) for one in TEXTURED)
+    chosen = PROCEDURAL if is_procedural else TEXTURED
     first = "forest" if is_procedural else "SPH"
     width, height = size or ((128, 72) if quick else (2560, 1440))
     return Suite(
@@ -94,3 +89,9 @@ def suite(quick: bool, size: tuple[int, int] | None = None, procedural: bool = F
 def size_text(size: tuple[int, int]) -> str:
     """WxH."""
     return f"{size[0]}x{size[1]}"
+
+
+def gpu_of(name: str) -> Gpu:
+    """A GPU of the study."""
+    base, *assignments = GPUS[name]
+    return load_gpu(base, assignments)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rayplay.crisp.replays import Replayed
 from rayplay.crisp.sources import Drawn, Source, described
-from rayplay.crisp.suite import BATCHES, TEXTURED_SUFFIX, Workload
+from rayplay.crisp.suite import BATCHES, Workload
 from rayplay.crisp.texture import texture_use
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.digest import source_digest
@@ -26,21 +26,18 @@ class Batched:
 
     def inputs(self) -> dict[str, Any]:
         """Everything that decides the counts."""
-        return {"batched": described(self.workload)["scene"], "sizes": BATCHES, "code": source_digest(["tracer"])}
+        return {"batched": described(self.workload), "sizes": BATCHES, "code": source_digest(["tracer"])}
 
     def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
         """Invocations by size."""
+        from rayplay.tracer.draw import load_drawn
         from rayplay.tracer.raster.batches import cut_batches
-        from rayplay.tracer.scenes import load
-        from rayplay.tracer.scenes.drawn import drawn
-        from rayplay.tracer.scenes.textured import read_textured
 
-        path = Path(self.workload.scene)
-        draws = (read_textured(path) if path.suffix == TEXTURED_SUFFIX else drawn(load(str(path)))).draws
+        draws = load_drawn(self.workload.scene)[0].draws
         found = {}
         for size in (*BATCHES, 0):
             cut = [cut_batches(one.indices, len(one.positions), batch_indices=size or None) for one in draws]
-            found[str(size)] = sum(len(b.vertices) * len(one.places) for b, one in zip(cut, draws, strict=True))
+            found[str(size)] = sum(len(b.vertices) * one.instance_count for b, one in zip(cut, draws, strict=True))
         return {"invocations": found}
 
 

@@ -80,7 +80,9 @@ def add_writing_verbs(verbs: Any) -> None:
     export.add_argument("--out", type=location, required=True, metavar="FOLDER", help="folder to write")
     export.add_argument("--xz", action="store_true", help="compress the kernel files")
     importing = add_verb(verbs, import_verb)
-    importing.add_argument("path", type=location, metavar="PATH", help="kernelslist.g, dump.txt.xz, ncu.csv or folder")
+    importing.add_argument(
+        "path", type=location, metavar="PATH", help="kernelslist.g, NAME.traceg, dump.txt.xz, ncu.csv or folder"
+    )
     importing.add_argument(
         "--out", type=location, required=True, metavar="NAME.trace", help="trace (or NAME.result) to write"
     )
@@ -280,7 +282,8 @@ def import_verb(arguments: argparse.Namespace) -> int:
     """Write a trace (or result) of files captured by other tools.
 
     - kernelslist.g: output of Accel-Sim's tracer (.traceg or .traceg.xz files beside it, versions 1 to 6); every
-      instruction that a warp executed keeps its lanes and addresses;
+      instruction that a warp executed keeps its lanes and addresses; CRISP's draws get streams and the table stages;
+    - NAME.traceg or NAME.traceg.xz: the undivided text of CRISP's tracer;
     - NAME.txt or NAME.txt.xz: Vulkan-Sim's dump of its RT unit, as a trace of rays alone;
     - FILE.csv: measurements of Nsight Compute (ncu --csv --page raw), as a result to compare with;
     - a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of

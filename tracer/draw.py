@@ -84,7 +84,7 @@ def draw(request: DrawRequest) -> DrawSummary:
     Raises ``UserError`` for a scene that is unknown, damaged or without anything to draw, and for a wrong camera.
     """
     begun = time.perf_counter()
-    scene, camera, inputs = _load(request.scene)
+    scene, camera, inputs = load_drawn(request.scene)
     if request.camera:
         camera = change_camera(camera, request.camera)
     shaders, size = read_shaders(request.shaders, request.shader), (request.width, request.height)
@@ -102,13 +102,13 @@ def draw(request: DrawRequest) -> DrawSummary:
     )  # fmt: skip
 
 
-def _load(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
+def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     """A scene, its camera and its files.
 
     A glTF file with its textures and the records of its instances, a folder of maps (a material ball), the name of
     either in the data folder's ``scenes/textured``, or a scene for rays. Only the last has a camera of its own.
     """
-    path = _textured(name)
+    path = textured_file(name)
     if path is None:
         scene = load(name)
         made = drawn(scene)
@@ -124,7 +124,7 @@ def _load(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     return textured, fit_camera(*textured.bounds()), inputs
 
 
-def _textured(name: str) -> Path | None:
+def textured_file(name: str) -> Path | None:
     """The glTF file or folder of maps that a name stands for."""
     given, folder = Path(name), data_folder() / "scenes" / "textured"
     known = [folder / f"{name}.glb", folder / f"{name}{BALL}"] if "/" not in name else []

@@ -51,7 +51,7 @@ def findings(values: Sequence[Value]) -> Iterator[Finding]:
     }
     if not {"SPL", "PT"} <= here[MEAN].keys():
         return
-    limits = "PT here has five maps, not eight, and another object; the L2 fills over the frame"
+    limits = "another object and other maps than the paper's; small pictures never fill the L2"
     for figure, sentence, name, sign in (
         ("Fig. 11", "Physically based shading fills more of the L2 with textures than simple shading", MEAN, 1),
         ("VI-B", "Physically based shading hits the L2 less often", HIT, -1),

@@ -6,11 +6,10 @@ from pathlib import Path
 from rayplay.crisp.draw import THEIRS, bars, canvas, save
 from rayplay.crisp.experiment import Experiment, Found, Table
 from rayplay.crisp.sources import Drawn
-from rayplay.crisp.suite import GPUS, RTX, Suite, Workload, size_text
+from rayplay.crisp.suite import RTX, Suite, Workload, gpu_of, size_text
 from rayplay.crisp.tasks import Replayed, Task
 from rayplay.crisp.values import Case, Finding, Value, singles, theirs
 from rayplay.formats.guard import exact
-from rayplay.replay.gpu.description import load as load_gpu
 
 NAME, CYCLES, MICROSECONDS = "frames", "cycles", "microseconds"
 GREEDY = "greedy"
@@ -33,7 +32,7 @@ def alone(workload: Workload, size: tuple[int, int], suite: Suite) -> Replayed:
 
 def values(found: Found) -> Iterator[Value]:
     """Cycles and microseconds."""
-    mhz = load_gpu(GPUS[RTX]).sm.clock_khz / 1000
+    mhz = gpu_of(RTX).sm.clock_khz / 1000
     for case, one in found.items():
         yield Value(NAME, case, CYCLES, one["cycles"])
         yield Value(NAME, case, MICROSECONDS, one["cycles"] / mhz)

@@ -12,7 +12,7 @@ from rayplay.crisp.values import Case, Finding, Value, mean
 
 NAME = "slicer"
 PARTITIONS = (BASE, "even", "slicer", "greedy")
-LIMITS = "own kernels for the partners, one map of the frame's size; greedy is not in the paper"
+LIMITS = "own kernels for the partners; greedy is not in the paper"
 
 
 def tasks(suite: Suite) -> Mapping[Case, Task]:

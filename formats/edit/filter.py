@@ -43,11 +43,13 @@ class Lanes(NamedTuple):
     selected   uint32[warps], the lanes that stay: selected pixels, and lanes without a pixel.
     whole      bool[blocks], blocks whose visits keep all their lanes: the prologue and its exit.
     entered    bool[instructions], the instructions of these blocks.
+    textures   bool[instructions], texture accesses, which may have more addresses than lanes.
     """
 
     selected: np.ndarray
     whole: np.ndarray
     entered: np.ndarray
+    textures: np.ndarray
 
 
 def filter_trace(trace_path: Path, selected: np.ndarray, out_path: Path) -> None:
@@ -69,8 +71,10 @@ def filter_to_many(trace: Trace, selections: Sequence[np.ndarray], out_paths: Se
     whole = prologue_and_exit(trace)
     pixels = pixel_map(trace)
     launched = trace.read("warps", ["launched_mask"])["launched_mask"]
-    entered = whole[trace.read("instructions", ["block_id"])["block_id"]]
-    keeps = [Lanes(_selected_lanes(trace, pixels, launched, chosen), whole, entered) for chosen in selections]
+    instructions = trace.read("instructions", ["block_id", "operation_class"])
+    entered = whole[instructions["block_id"]]
+    textures = np.asarray(instructions["operation_class"] == "texture", bool)
+    keeps = [Lanes(_selected_lanes(trace, pixels, launched, chosen), whole, entered, textures) for chosen in selections]
     with ExitStack() as stack:
         writers = [
             stack.enter_context(TraceWriter(path, provenance=_provenance(trace, chosen), image_size=trace.image_size))
@@ -170,7 +174,7 @@ def _filter_batch(
         writer.put("visits", kept)
         ordinals.append(numbers)
     for name, rows in others:
-        place = _places(trace, name, rows, visits)
+        place = _places(trace, name, rows, visits, keeps[0].textures)
         for keep, writer, numbers in zip(keeps, writers, ordinals, strict=True):
             writer.put(name, _filter_rows(name, rows, visits, place, keep, numbers))
 
@@ -188,11 +192,11 @@ def _filter_rows(
     return filter_predicates(rows, lanes, visits["active_mask"][place], ordinals[place])
 
 
-def _places(trace: Trace, name: str, rows: Columns, visits: Columns) -> np.ndarray:
+def _places(trace: Trace, name: str, rows: Columns, visits: Columns, textures: np.ndarray) -> np.ndarray:
     """The row in ``visits`` of each row of a table; ``FormatError`` when rows of different tables disagree."""
     try:
         if name == "accesses":
-            check_addresses(rows)
+            check_addresses(rows, textures)
         return visit_rows(rows, visits)
     except ValueError as error:
         raise FormatError(f"{trace.path}: table {name}, {error}") from None

@@ -40,12 +40,15 @@ def mask_visits(
 
 
 @loop
-def compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, total: int) -> np.ndarray:
-    """Of the values, one per set bit of the masks ``old``, the ``total`` ones whose bit is set in ``new``."""
+def compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, offset: np.ndarray, total: int) -> np.ndarray:
+    """Of the values, one per set bit of the masks ``old``, the ``total`` ones whose bit is set in ``new``.
+
+    offset  where the values of each row begin. A row with more values than bits keeps the rest where all bits stay.
+    """
     kept = np.empty(total, values.dtype)
-    read = 0
     written = 0
     for row in range(old.size):
+        read = offset[row]
         before = old[row]
         after = new[row]
         while before != 0:
@@ -55,6 +58,10 @@ def compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, total: int) -
                 written += 1
             read += 1
             before ^= lowest
+        while after == old[row] and read < offset[row + 1]:
+            kept[written] = values[read]
+            written += 1
+            read += 1
     return kept
 
 
@@ -98,11 +105,14 @@ def visit_rows(rows: Columns, visits: Columns) -> np.ndarray:
     return place
 
 
-def check_addresses(accesses: Columns) -> None:
-    """``ValueError`` names the first access that does not hold one address per lane of its mask."""
+def check_addresses(accesses: Columns, textures: np.ndarray) -> None:
+    """``ValueError`` names the first access that does not hold one address per lane of its mask.
+
+    textures  bool[instructions]: may hold more.
+    """
     counts = np.diff(accesses["address_offset"].astype(np.int64))
     lanes = np.bitwise_count(accesses["lane_mask"])
-    wrong = np.flatnonzero(counts != lanes)
+    wrong = np.flatnonzero((counts < lanes) | (counts > lanes) & ~textures[accesses["instruction_id"]])
     if wrong.size:
         row = int(wrong[0])
         where = f"warp {accesses['warp_id'][row]}, visit {accesses['visit'][row]}"
@@ -112,19 +122,21 @@ def check_addresses(accesses: Columns) -> None:
 def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
     """The accesses with ``lane_mask`` cut to ``lanes``, uint32[rows], and ``visit`` replaced by ``ordinals``.
 
-    Rows without lanes and the addresses of removed lanes are dropped.
+    Rows without lanes and the addresses of removed lanes are dropped. A texture access that loses a lane loses its
+    further sectors.
     """
-    old = accesses["lane_mask"]
+    old, offset = accesses["lane_mask"], accesses["address_offset"].astype(np.int64)
     new = old & lanes
     stays = new != 0
+    counts = np.where(new == old, np.diff(offset), np.bitwise_count(new))
     kept = {
         "warp_id": accesses["warp_id"][stays],
         "visit": ordinals[stays].astype(np.uint32),
         "instruction_id": accesses["instruction_id"][stays],
         "lane_mask": new[stays],
-        "address": compress(old, new, accesses["address"], int(np.bitwise_count(new).sum(dtype=np.int64))),
+        "address": compress(old, new, accesses["address"], offset, int(counts.sum(dtype=np.int64))),
     }
-    kept["address_offset"] = _offsets(np.bitwise_count(kept["lane_mask"]))
+    kept["address_offset"] = _offsets(counts[stays])
     return kept
 
 

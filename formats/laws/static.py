@@ -55,16 +55,15 @@ def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
 
 
 def copies_are_possible(trace: Trace) -> Iterator[Problem]:
-    """A copy from the host comes before or after a launch, of at most 2^39 bytes, and ends within 64-bit addresses."""
-    law, table = "copies_are_possible", "copies"
-    if table not in trace.tables:
-        return
-    rows, launches_held = trace.read(table), trace.rows("kernels")
-    message = f"kernel_id must be at most {launches_held}, the number of launches"
-    yield from where(law, table, rows["kernel_id"] > launches_held, rows["kernel_id"], message)
-    size, last = rows["bytes"], ~rows["address"]
-    yield from where(law, table, size > MOST_COPY_BYTES, size, f"bytes must be at most {MOST_COPY_BYTES}")
-    yield from where(law, table, size > last, size, "address + bytes must be below 2^64")
+    """A copy from the host comes before or after a launch; copies and fills have at most 2^39 bytes."""
+    law, launches_held = "copies_are_possible", trace.rows("kernels")
+    for table in ("copies", "fills"):
+        rows = trace.read(table)
+        message = f"kernel_id must be at most {launches_held}, the number of launches"
+        yield from where(law, table, rows["kernel_id"] > launches_held, rows["kernel_id"], message)
+        size, last = rows["bytes"], ~rows["address"]
+        yield from where(law, table, size > MOST_COPY_BYTES, size, f"bytes must be at most {MOST_COPY_BYTES}")
+        yield from where(law, table, size > last, size, "address + bytes must be below 2^64")
 
 
 def blocks_partition_instructions(trace: Trace) -> Iterator[Problem]:

@@ -98,7 +98,7 @@ ACCESSES = Table(
         Column("visit", "uint32", "count", "Which visit of its warp it belongs to: 0 is the warp's first.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
         Column("lane_mask", "uint32", "mask", "Lanes that accessed memory: active and not predicated off; never 0.", encoding="PLAIN", level=3),
-        Column("address", "uint64", "bytes", "Address per set lane, lowest lane first; offset in the CTA's shared memory for shared.", ragged=True, encoding="BYTE_STREAM_SPLIT"),
+        Column("address", "uint64", "bytes", "Address per set lane, lowest lane first; offset in the CTA's shared memory for shared. A texture's then has the start of each further sector that the lanes' texels lie in.", ragged=True, encoding="BYTE_STREAM_SPLIT"),
     ),
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ PREDICATES = Table(
 )  # fmt: skip
 
 COPIES = Table(
-    "copies", "copy from the host to device memory", optional=True, columns=(
+    "copies", "copy from the host to device memory, or data that a launch finds in the L2 like one", optional=True, columns=(
         Column("kernel_id", "uint32", "id", "Launch before which it was made; the number of launches for one after the last.", sorted=True),
         Column("address", "uint64", "bytes", "First address written; the launch finds the written sectors in the L2, as memory.copies of the GPU says."),
         Column("bytes", "uint64", "bytes", "Length."),
@@ -182,16 +182,26 @@ STAGES = Table(
         Column("stage", STRING, "name", "What it shades.", values=("vertex", "fragment")),
         Column("draw", "uint32", "id", "Draw of the picture, from 0 in the order of submission."),
         Column("draw_name", STRING, "name", "Mesh of the draw."),
-        Column("triangles", "uint32", "count", "Triangles of the draw, of all instances."),
+        Column("triangles", "uint32", "count", "Triangles of the draw, of all instances; 0 where an imported trace does not tell."),
         Column("shaded", "uint32", "count", "Vertex invocations; fragments, of helpers too."),
         Column("live", "uint32", "count", "Of these, fragments whose pixel is covered and passes the early depth test; all vertex invocations."),
-        Column("covered", "uint32", "count", "Fragments covered before the depth test; 0 of a vertex stage."),
+        Column("covered", "uint32", "count", "Fragments covered before the depth test, in an imported trace after it; 0 of a vertex stage."),
+    ),
+)  # fmt: skip
+
+FILLS = Table(
+    "fills", "buffer or texture of a stage of a draw", optional=True, columns=(
+        Column("kernel_id", "uint32", "id", "Launch of the stage.", sorted=True, points_to="kernels"),
+        Column("address", "uint64", "bytes", "First address."),
+        Column("bytes", "uint64", "bytes", "Length."),
+        Column("cta_bytes", "uint64", "bytes", "Bytes for each CTA, one slice after the other in the order of the CTAs, which CRISP puts into the L2 when the CTA starts; 0 for one that all CTAs read. The replay fills nothing."),
+        Column("kind", STRING, "name", "Kind of memory.", values=("buffer", "texture")),
     ),
 )  # fmt: skip
 
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION, STAGES,
+    CHARACTERISATION, STAGES, FILLS,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

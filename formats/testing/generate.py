@@ -54,6 +54,7 @@ def make_tables(seed: int = 0, image_size: tuple[int, int] | None = (40, 6), cta
             kernels.append(_kernel(kernel, program, (ctas, 1, 1), 64))
             walk.rows["stages"].append(_stage(kernel, ctas))
             walk.rows["copies"].append({"kernel_id": kernel, "address": GLOBAL_BASE, "bytes": 1 << 16})
+            walk.rows["fills"].append(_fill(kernel))
             _launch_compute(walk, program, kernel, ctas)
     tables: Tables = {"kernels": columns_of(kernels), **programs.tables()}
     tables |= {name: columns_of(rows) for name, rows in walk.rows.items()}
@@ -76,12 +77,16 @@ def _stage(kernel: int, ctas: int) -> dict[str, Any]:
     return row | {"shaded": 64 * ctas, "live": 60 * ctas, "covered": 62 * ctas}
 
 
+def _fill(kernel: int) -> dict[str, Any]:
+    return {"kernel_id": kernel, "address": GLOBAL_BASE, "bytes": 1 << 12, "cta_bytes": 256, "kind": "buffer"}
+
+
 class _Walk:
     """Rows produced by the warps."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        names = ("warps", "threads", "visits", "accesses", "predicates", "copies", "rays", "stages")
+        names = ("warps", "threads", "visits", "accesses", "predicates", "copies", "rays", "stages", "fills")
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         self.visits = 0
 

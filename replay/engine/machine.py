@@ -98,6 +98,7 @@ class Machine(Inputs):
             together, held = np.full_like(together, gpu.sm.warps), np.full_like(held, gpu.sm.count)
         static = static_of(
             self.tables["instructions"], self.tables["kernels"], together, held * gpu.lsu.local_interleaved, gpu.lsu,
+            gpu.texture.request_lanes,
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0,

@@ -40,6 +40,7 @@ class Static(NamedTuple):
     thread_bytes: np.ndarray  # int64[instructions]: local memory of a thread; 0: addresses are offsets in it
     local_sectors: np.ndarray  # int64[instructions]: sectors of one word of all threads that the GPU holds; 0: as it is
     cta_warps: np.ndarray  # int64[instructions]: warps of a CTA
+    request_lanes: int  # of the texture unit; 0: without one
     block_bytes: int  # that a thread's local memory of PTX is rounded up to where it is not interleaved; 0: as traced
     wide_conflicts: bool  # every word of a wide shared access counts, not only its first
     shared_banks: int
@@ -83,6 +84,9 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         elif space == LOCAL and static.local_sectors[number]:
             accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
             total = add_local(rows, static, accesses, row, number, start)
+        elif static.texture[number] and static.request_lanes:
+            total = add_requests(rows, accesses, row, size, static.request_lanes, start)
+            start = total
         else:
             for lane in range(begin, end):
                 address = rows.address[lane]
@@ -131,6 +135,21 @@ def add_lane(accesses: Accesses, start: int, stop: int, low: int, size: int, ato
         from_byte: int = max(low - (number << 5), 0)
         to_byte: int = min(high - (number << 5), 31)
         stop = add_bytes(accesses, start, stop, number, ((1 << (to_byte - from_byte + 1)) - 1) << from_byte, atomic)
+    return stop
+
+
+@compiled
+def add_requests(rows: Rows, accesses: Accesses, row: int, size: int, lanes: int, start: int) -> int:
+    """Add a texture instruction's requests in the order of lanes, each with its sectors; returns the new end."""
+    stop, place, mask = start, np.int64(rows.lane_first[row]), np.int64(rows.lane_mask[row])
+    for request in range(op.LANES // lanes):
+        first = stop
+        for lane in range(request * lanes, (request + 1) * lanes):
+            if (mask >> lane) & 1:
+                stop = add_lane(accesses, first, stop, rows.address[place], size, False)
+                place += 1
+        reverse(accesses, first, stop)
+        accesses.byte_mask[first:stop] = request
     return stop
 
 
@@ -223,13 +242,14 @@ def broadcast_word(static: Static, words: np.ndarray, lanes: np.ndarray, count: 
 
 def static_of(
     instructions: dict[str, Any], kernels: dict[str, Any], cta_warps: np.ndarray, held_ctas: np.ndarray,
-    lsu: Any,
+    lsu: Any, request_lanes: int = 0,
 ) -> Static:  # fmt: skip
     """The coalescer's fields of a trace's columns.
 
-    cta_warps  int64[kernels]: warps of a CTA.
-    held_ctas  int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
-    lsu        description of the load/store unit.
+    cta_warps      int64[kernels]: warps of a CTA.
+    held_ctas      int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
+    lsu            description of the load/store unit.
+    request_lanes  lanes of a request of the texture unit; 0: without one.
     """
     kernel, spaces = instructions["kernel_id"], instructions["memory_space"].astype(str)
     shared, local = (kernels[f"{name}_base"].astype(np.int64) for name in ("shared", "local"))
@@ -253,6 +273,7 @@ def static_of(
         thread_bytes[kernel],
         (held_ctas * cta_warps * 4)[kernel],
         cta_warps[kernel],
+        request_lanes,
         lsu.local_block_bytes,
         lsu.wide_conflicts,
         lsu.shared_banks,

@@ -23,7 +23,7 @@ IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its C
 IS_TEXTURE = 255  # conflict of a texture access
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
 # LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,
-# AWAIT waits for groups; TEXTURE goes to the texture cache
+# AWAIT waits for groups; TEXTURE goes to the texture unit or cache
 PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, COMMIT, AWAIT, TEXTURE = range(11)
 # Columns of ``span``.
 VISIT_FIRST = 0
@@ -60,7 +60,7 @@ class Work(NamedTuple):
         np.ndarray
     )  # uint8[accesses]: 0 global, IS_TEXTURE, IS_LOCAL + warps of a CTA, else cycles of a shared access
     sector: np.ndarray  # int64[sectors]: address >> 5
-    byte_mask: np.ndarray  # uint32[sectors]: bytes accessed
+    byte_mask: np.ndarray  # uint32[sectors]: bytes accessed; for a texture unit, the request of its instruction
     trace_visit: np.ndarray  # int64[trace operations]: visit of its warp
     predicate_key: np.ndarray  # int64[predicates]: visit of its warp << 32 | instruction
     predicate_lanes: np.ndarray  # uint8[predicates]: lanes that executed it

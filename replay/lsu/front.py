@@ -9,6 +9,7 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
+from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
 from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, may_send, send
@@ -28,6 +29,11 @@ def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now:
     is_cached = not state.global_skips_l1 or operation[row, lsu.LOCAL] == 1
     if (operation[row, lsu.KIND] == op.LOAD or operation[row, lsu.KIND] == op.STORE) and is_cached:
         enter_banks(state, l1, work, sm, now, row, at)
+    elif operation[row, lsu.KIND] == op.TEXTURE and state.texture.is_unit:
+        if not join_texture_unit(state, sm, now, row, at):
+            return STILL_THERE
+        leave(state, sm, now)
+        return LEAVES
     elif operation[row, lsu.KIND] == op.TEXTURE:
         look_up_texture(state, work, sm, now, row, at)
     elif operation[row, lsu.CURSOR] < operation[row, lsu.END]:
@@ -75,11 +81,28 @@ def access_shared(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> int:
 
 @inlined
 def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
-    """Accesses enter their banks until one of these has had one in this cycle, or is full."""
-    cursor, end = state.operation[row, lsu.CURSOR], state.operation[row, lsu.END]
-    addend = state.operation[row, lsu.ADDEND]
-    line, first, entered = -1, cursor, 0
+    """The front's accesses enter the banks that the texture unit has left."""
+    end = state.operation[row, lsu.END]
     state.unit[sm, lsu.FRONT_AT] = now + 1
+    entered = fill_banks(state, l1, work, sm, now, row, at, end, state.texture.unit[sm, texture.TAKEN])
+    cursor = state.operation[row, lsu.CURSOR]
+    if cursor < end and not (entered >> cache.bank_of(l1, work.sector[cursor] + state.operation[row, lsu.ADDEND])) & 1:
+        state.unit[sm, lsu.STALLED] = 1
+
+
+@inlined
+def fill_banks(
+    state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, row: int, at: int, end: int, taken: int
+) -> int:
+    """Accesses before ``end`` enter their banks until one of these has had one in this cycle, or is full.
+
+    Returns the banks that have had one; taken: before.
+    """
+    cursor, addend = state.operation[row, lsu.CURSOR], state.operation[row, lsu.ADDEND]
+    whole = (
+        cache_state.FULL if state.texture.is_unit and state.operation[row, lsu.KIND] == op.TEXTURE else 0
+    )  # sectors of texels
+    line, first, entered = -1, cursor, taken
     while cursor < end:
         sector = work.sector[cursor] + addend
         number = cache.bank_of(l1, sector)
@@ -87,7 +110,6 @@ def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, 
             break
         bank = sm * state.banks + number
         if state.bank[bank, lsu.TAIL] - state.bank[bank, lsu.HEAD] == state.l1_latency:
-            state.unit[sm, lsu.STALLED] = 1
             break
         place = bank * state.depth + wrap(state.bank[bank, lsu.TAIL], state.depth)
         if sector >> l1.cache.sector_shift != line:
@@ -95,7 +117,7 @@ def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, 
             look_ahead(l1.cache, sm, sector)
         state.access[place, lsu.READY] = now + state.l1_latency
         state.access[place, lsu.SECTOR] = sector
-        state.access[place, lsu.BYTES] = work.byte_mask[cursor]
+        state.access[place, lsu.BYTES] = work.byte_mask[cursor] | whole
         state.access[place, lsu.OPERATION] = at
         state.bank[bank, lsu.TAIL] += 1
         entered |= 1 << number
@@ -105,6 +127,7 @@ def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, 
         state.unit[sm, lsu.TAGS_AT] = min(state.unit[sm, lsu.TAGS_AT], now + state.l1_latency)
         state.stats[sm, lsu.SECTORS] += cursor - first
         state.operation[row, lsu.CURSOR] = cursor
+    return entered
 
 
 @inlined
@@ -143,3 +166,45 @@ def look_up_texture(state: lsu.Lsu, work: op.Work, sm: int, now: int, row: int, 
         state.unit[sm, lsu.TEXTURE_ACCESSES] += 1
         state.operation[row, lsu.MISSING] -= following - cursor - 1
         state.operation[row, lsu.CURSOR] = following
+
+
+@inlined
+def join_texture_unit(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> bool:
+    """A texture instruction joins the texture unit, unless that is full; its result is one part more."""
+    if state.operation[row, lsu.CURSOR] == state.operation[row, lsu.END]:
+        return True
+    count_for(state.texture, sm, state.operation[row, lsu.STREAM])
+    if not texture.enter_unit(state.texture, sm, at):
+        state.unit[sm, lsu.FRONT_AT] = now + 1
+        return False
+    state.unit[sm, lsu.TEXTURE_ACCESSES] += 1
+    state.operation[row, lsu.MISSING] += 1
+    return True
+
+
+@inlined
+def ask_for_texels(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int) -> None:
+    """A cycle of the texture unit: sectors of one request enter the banks, before the front's."""
+    unit, stats = state.texture.unit, state.texture.stats
+    unit[sm, texture.TAKEN] = 0
+    at = texture.next_instruction(state.texture, sm, now)
+    if at < 0:
+        return
+    row = sm * lsu.OPERATIONS + at
+    first, end = state.operation[row, lsu.CURSOR], state.operation[row, lsu.END]
+    count_for(state, sm, state.operation[row, lsu.STREAM])
+    count_for(state.texture, sm, state.operation[row, lsu.STREAM])
+    if unit[sm, texture.BEGUN] == 0:
+        unit[sm, texture.BEGUN] = now + 1
+        stats[sm, texture.REQUESTS] += 1
+    stop = first
+    while stop < end and work.byte_mask[stop] == work.byte_mask[first]:
+        stop += 1
+    unit[sm, texture.TAKEN] = fill_banks(state, l1, work, sm, now, row, at, stop, 0)
+    cursor = state.operation[row, lsu.CURSOR]
+    stats[sm, texture.SECTORS] += cursor - first
+    if cursor == stop:
+        unit[sm, texture.NEXT_REQUEST] = max(now + 1, unit[sm, texture.BEGUN] - 1 + state.texture.request_cycles)
+        unit[sm, texture.BEGUN] = 0
+    if cursor == end:
+        unit[sm, texture.QUEUE_HEAD] += 1

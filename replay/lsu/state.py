@@ -65,6 +65,7 @@ SHARED, TEXTURES, PAST, OF_L1 = 0, 1, 3, 4
 TEXTURE_TAGS = OPERATIONS * 4 + BYPASS_TAG  # from this tag on responses are the texture cache's
 INSTRUCTIONS, SECTORS, SHARED_CYCLES, BANK_CONFLICT_CYCLES, STALL_CYCLES = range(5)
 TEXTURE_COUNTERS = ("texture_hits", "texture_misses")
+TEXTURE_UNIT_COUNTERS = ("texture_instructions", "texture_requests", "texture_sectors")
 COUNTERS = ("instructions", "sectors", "shared_cycles", "bank_conflict_cycles", "blocked_cycles")
 
 
@@ -168,7 +169,7 @@ def make_state(
         np.zeros((sms * due_size, 4), np.int64),
         stats,
         make_shares(stats, streams),
-        texture_unit.make_state(texture, sms, streams),
+        texture_unit.make_state(texture, sms, OPERATIONS, streams),
         due_size, spec.perfect_memory, spec.global_skips_l1, depth, inbox_size, inbox_pitch, pipe_size,
         1 if register else spec.queue_entries, 1 if register else spec.issue_cycles, spec.shared_latency_cycles,
         l1.latency_cycles, l1.banks, sms,
@@ -177,5 +178,6 @@ def make_state(
 
 def stats(state: Lsu) -> dict[str, np.ndarray]:
     """Every counter per SM."""
-    textures = {name: state.texture.stats[:, index] for index, name in enumerate(TEXTURE_COUNTERS)}
+    counted = TEXTURE_COUNTERS + (TEXTURE_UNIT_COUNTERS if state.texture.is_unit else ())
+    textures = {name: state.texture.stats[:, index] for index, name in enumerate(counted)}
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)} | textures

@@ -95,7 +95,7 @@ def choose_write_back(state: lsu.Lsu, l1: cache.L1, sm: int, now: int) -> int:
     if unit[sm, lsu.PIPE_HEAD] != unit[sm, lsu.PIPE_TAIL] and state.pipe[place, 0] <= now:
         able |= 1 << lsu.SHARED
     if unit[sm, lsu.TEXTURE_ACCESSES]:
-        able |= texture.has_result(state.texture, sm) << lsu.TEXTURES
+        able |= (texture.next_ready(state.texture, sm) <= now) << lsu.TEXTURES
     if able == 0:
         return -1
     later = (able >> unit[sm, lsu.TURN]) << unit[sm, lsu.TURN]
@@ -117,10 +117,13 @@ def choose_write_back(state: lsu.Lsu, l1: cache.L1, sm: int, now: int) -> int:
 
 
 @inlined
-def part_over(state: lsu.Lsu, sm: int, at: int) -> bool:
-    """Complete a part of an operation; True when it was the last."""
+def part_over(state: lsu.Lsu, sm: int, now: int, at: int) -> bool:
+    """Complete a part of an operation; True when it was the last. The last texel begins the texture unit's latency."""
     row = sm * lsu.OPERATIONS + at
     state.operation[row, lsu.MISSING] -= 1
+    is_last_texel = state.texture.is_unit and state.operation[row, lsu.MISSING] == 1
+    if is_last_texel and state.operation[row, lsu.KIND] == op.TEXTURE:
+        texture.add_result(state.texture, sm, at, now + state.texture.latency)
     return state.operation[row, lsu.MISSING] <= 0
 
 
@@ -138,7 +141,7 @@ def check_tag(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int, bank:
     at = state.access[place, lsu.OPERATION]
     here = sm * lsu.OPERATIONS + at
     count_for(l1.cache, sm, state.operation[here, lsu.STREAM])
-    if state.operation[here, lsu.KIND] == op.LOAD:
+    if state.operation[here, lsu.KIND] == op.LOAD or state.operation[here, lsu.KIND] == op.TEXTURE:
         answer = cache.load(l1, port, sm, now, sector, byte_mask, at << 1, state.operation[here, lsu.TEXTURE])
         if answer == cache_state.FAIL:
             return block(state, l1, sm, now, bank)
@@ -172,7 +175,7 @@ def count_blocked(state: lsu.Lsu, l1: cache.L1, sm: int, until: int) -> None:
     for bank in range(state.banks):
         if (state.unit[sm, lsu.BLOCKED] >> bank) & 1:
             row = sm * lsu.OPERATIONS + state.access[oldest_access(state, sm * state.banks + bank), lsu.OPERATION]
-            is_load = state.operation[row, lsu.KIND] == op.LOAD
+            is_load = state.operation[row, lsu.KIND] == op.LOAD or state.operation[row, lsu.KIND] == op.TEXTURE
             count_for(l1.cache, sm, state.operation[row, lsu.STREAM])
             l1.cache.stats[sm, cache_state.FAIL if is_load else 5 + cache_state.FAIL] += skipped
             l1.cache.stats[sm, cache_state.TEXTURE + cache_state.FAIL] += skipped * state.operation[row, lsu.TEXTURE]
@@ -191,9 +194,11 @@ def next_cycle(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int) -> i
     unit = state.unit
     if port.lockstep and (unit[sm, lsu.STALLED] or unit[sm, lsu.BLOCKED] or cache.has_queued(l1, sm)):
         return now + 1
-    if has_data(state, l1, sm) or (unit[sm, lsu.TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm)):
+    if has_data(state, l1, sm):
         return now + 1
     soonest = state.inbox[sm * state.inbox_pitch + wrap(unit[sm, lsu.INBOX_HEAD], state.inbox_size), 0]
+    if unit[sm, lsu.TEXTURE_ACCESSES]:
+        soonest = min(soonest, texture.next_event(state.texture, sm, now))
     if unit[sm, lsu.PIPE_HEAD] != unit[sm, lsu.PIPE_TAIL]:
         soonest = min(soonest, state.pipe[sm * state.pipe_size + wrap(unit[sm, lsu.PIPE_HEAD], state.pipe_size), 0])
     if unit[sm, lsu.BLOCKED] == 0:

@@ -108,6 +108,9 @@ LSU = {
     "bank_conflict_cycles": Counter(CYCLES, "Those beyond the first of each access"),
     "texture_hits": Counter(EVENTS, "Lines that texture instructions looked up and found asked for before"),
     "texture_misses": Counter(EVENTS, "Lines that they had to ask for"),
+    "texture_instructions": Counter(EVENTS, "Texture instructions that the texture unit took"),
+    "texture_requests": Counter(EVENTS, "Groups of quads whose texels they asked for"),
+    "texture_sectors": Counter(EVENTS, "Sectors of these sent to the L1's tags; among sectors"),
     "blocked_cycles": Counter(CYCLES, "Cycles in which the oldest access of a bank found no room in the L1"),
 }
 RT_UNIT = {

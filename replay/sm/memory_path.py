@@ -149,10 +149,12 @@ def run_lsu(
     take_response(core, ctas, lsus, caches, rays, ports, records, sm, now)
     if ports.lockstep:
         l1_cache.send_next(caches, ports, sm, now)
-    if lsus.unit[sm, lsu.TEXTURE_ACCESSES]:
+    if lsus.unit[sm, lsu.TEXTURE_ACCESSES] and not lsus.texture.is_unit:
         texture.cycle(lsus.texture, ports, sm, now, lsu.TEXTURE_TAGS)
     if lsus.unit[sm, lsu.TAGS_AT] <= now:
         check_tags(core, ctas, lsus, caches, ports, sm, now)
+    if lsus.unit[sm, lsu.TEXTURE_ACCESSES] and lsus.texture.is_unit:
+        lsu_front.ask_for_texels(lsus, caches, work, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
     lsus.unit[sm, lsu.NEXT_CYCLE] = lsu_unit.next_cycle(lsus, caches, ports, sm, now)
 
@@ -186,7 +188,7 @@ def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: 
         if not model.can_write_back(core, sm, now, lsus.operation[row, lsu.WARP], lsus.operation[row, lsu.SLOT]):
             return
         lsus.unit[sm, lsu.WRITE_BACK] = -1
-        if lsu_unit.part_over(lsus, sm, at):
+        if lsu_unit.part_over(lsus, sm, now, at):
             complete_access(core, ctas, lsus, sm, now, at)
     at = lsu_unit.choose_write_back(lsus, caches, sm, now)
     if at >= 0:
@@ -240,7 +242,7 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
         at = lsus.access[place, lsu.OPERATION]
         if found == lsu_unit.IS_KEPT:
             model.release(core, ctas, sm, now, lsus.operation[sm * lsu.OPERATIONS + at, lsu.WARP], op.STORES_SLOT)
-        if found != lsu_unit.WAITS and lsu_unit.part_over(lsus, sm, at):
+        if found != lsu_unit.WAITS and lsu_unit.part_over(lsus, sm, now, at):
             complete_access(core, ctas, lsus, sm, now, at)
     lsus.unit[sm, lsu.TAGS_AT] = soonest
     if lsus.unit[sm, lsu.BLOCKED]:

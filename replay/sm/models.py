@@ -115,7 +115,7 @@ def make(
         cache = instruction_cache.make_state(instructions, held.count, tables["instructions"], streams)
         return program, pipe.make_state(spec, schedulers, held.count, held.warps, known, cache, streams)
     expect_policy(name, schedulers)
-    kind = op.TEXTURE if textures.path == "cache" else op.LOAD
+    kind = op.LOAD if textures.path == "l1" else op.TEXTURE
     return load_program(tables, characterisation, place, kind), warps.make_state(
         schedulers, held.count, held.warps, streams
     )

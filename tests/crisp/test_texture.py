@@ -8,8 +8,10 @@ import numpy as np
 from rayplay.crisp.texture import texture_use
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
-from rayplay.tracer.scenes.textured import Surface
+from rayplay.tracer.scenes.textured import MAPS, Surface
 from tests.tracer.graphics.scenes import drawn, scene, square
+
+REST = (-1,) * (len(MAPS) - 3)
 
 
 def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, int, list[int]]]:
@@ -38,7 +40,7 @@ def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, int, list[int]]]:
 
 def test_counts_are_the_slow_ones(tmp_path: Path) -> None:
     texels = np.random.default_rng(1).integers(0, 256, (64, 64, 4), np.uint8)
-    maps = [Surface(pictures=(0, -1, 0, -1, -1)), Surface(pictures=(0, -1, -1, -1, -1))]
+    maps = [Surface(pictures=(0, -1, 0, *REST)), Surface(pictures=(0, -1, -1, *REST))]
     made = scene([square(0.0, surface=0), square(-1.0, 3.0, surface=1), square(2.0, 0.3, surface=0)], maps, (texels,))
     path = tmp_path / "drawn.trace"
     with TraceWriter(path, {}) as writer:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.formats.exchange.accelsim.test_import import BODY, write
+from tests.formats.exchange.accelsim.test_raster import write_list, write_stream
 from tests.formats.exchange.test_vulkan_sim import DUMP
 from tests.hostile.tables import HEAD, measured, text
 from tests.hostile.verbs import Case
@@ -24,6 +25,16 @@ def kernel(change: Callable[[str], str]) -> Callable[[Path], object]:
 def listing(content: str) -> Callable[[Path], object]:
     """Write a kernel list beside a kernel."""
     return lambda folder: write(folder).write_text(content)
+
+
+def drawn(change: Callable[[str], str], write: Callable[[Path], Path] = write_stream) -> Callable[[Path], object]:
+    """Write CRISP's text of two draws, or its kernel list, that ``change`` has changed."""
+
+    def make(folder: Path) -> None:
+        path = write(folder)
+        path.write_text(change(path.read_text()))
+
+    return make
 
 
 def packed(size: int) -> Callable[[Path], object]:
@@ -62,6 +73,29 @@ CASES = (
          "kernel-1.traceg|string-bytes"),
     Case("CTA after CTA without an end", "listing", kernel(lambda t: t + BODY.replace("#END_TB", "")),
          "kernel-1.traceg"),
+    Case("draw with a kernel that is not there", "listing", drawn(lambda t: t.replace("func1", "func7"), write_list),
+         "kernelslist.g:6: names .*func7.*not a file beside the list"),
+    Case("draw's memory without bytes of a CTA", "listing", drawn(lambda t: t.replace("1500,12", "1500"), write_list),
+         "kernelslist.g:1: must be MemcpyVulkan,0xADDRESS,BYTES,BYTES_OF_A_CTA"),
+    Case("texture of 10^19 bytes", "listing", drawn(lambda t: t.replace("65536,0", f"{10**19},0"), write_list),
+         "kernelslist.g:5: must be dumpTextures,0xADDRESS,BYTES,BYTES_OF_A_CTA"),
+    Case("draws of nothing", "stream", drawn(lambda t: ""), "app.traceg: must have a stage of a draw"),
+    Case("draws of NUL bytes", "stream", drawn(lambda t: "\0" * 1_000_000 + "\n"),
+         "app.traceg:1: must be 'WARP, PC MASK"),
+    Case("draws with a line of 10 MB", "stream", drawn(lambda t: t + "0" * 10_000_000), "app.traceg"),
+    Case("draws cut in an instruction", "stream", drawn(lambda t: t[: t.rindex("FMUL")]), "app.traceg: must end with"),
+    Case("draws cut in a list of addresses", "stream", drawn(lambda t: t.replace("0x30000180 ", "")),
+         "app.traceg:10:.*a number must stand here"),
+    Case("warp 999,999,999", "stream", drawn(lambda t: t.replace("3, ", "999999999, ")),
+         "app.traceg:20: must follow the instructions of 1000000000 warps"),
+    Case("warp of 10,000 digits", "stream", drawn(lambda t: t.replace("3, ", "3" * 10_000 + ", ")),
+         "app.traceg:4: must be 'WARP, PC MASK"),
+    Case("CTAs of 0 threads", "stream", drawn(lambda t: t.replace("block_dim, 64", "block_dim, 0")),
+         "app.traceg:1: block_dim must be a multiple of 32"),
+    Case("stage without a name", "stream", drawn(lambda t: t.replace("MESA_SHADER_FRAGMENT_func1_main", "")),
+         "app.traceg:39: must be 'graphics kernel end: NAME'"),
+    Case("a warp of the stage before", "stream", drawn(lambda t: t.replace("5, 0860", "2, 0860")),
+         "app.traceg:25: the warp must be 4 or later, found 2"),
     Case("dump of nothing", "dump", text("a.txt", ""), "at least one line"),
     Case("dump of a line of 100 MB", "dump", packed(100_000_000), "a.txt"),
     Case("dump of NUL bytes", "dump", text("a.txt", "\0" * 1_000_000), "a.txt"),

@@ -69,6 +69,7 @@ VERBS: dict[str, Verbs] = {
     "tables": {"import": (FORMATS, "import tables --out out.trace")},
     "nsight": {"import": (FORMATS, "import a.csv --out out.result")},
     "listing": {"import": (FORMATS, "import kernelslist.g --out out.trace")},
+    "stream": {"import": (FORMATS, "import app.traceg --out out.trace")},
     "dump": {"import": (FORMATS, "import a.txt --out out.trace")},
     "pixels": {
         "filter": (ZATEL, "filter good.trace --pixels a.pixels --out out.trace"),

@@ -255,9 +255,10 @@ RECORD_NOTHING, RECORD_VISITS, RECORD_ALL = range(3)
 
 # Records written by machine code
 VISIT_BYTES = 8  # block id, active mask: uint32
-ACCESS_BYTES = 16  # instruction id, visit, lane mask, 0: uint32
+ACCESS_BYTES = 16  # instruction id, visit, lane mask, addresses beside the lanes': uint32
 ADDRESS_BYTES = 8
 
 # Blocks and accesses of a part (``tracer.emit.parts``). Beyond their limits the record buffers have room for each block
 # once per lane: as many visits and accesses as lanes, as many addresses as accesses of all lanes.
 MOST_PART_BLOCKS, MOST_PART_ACCESSES = 1024, 16384
+MOST_PART_ADDRESSES = 8 * MOST_PART_ACCESSES  # of a lane; a texture access counts as 1 + 4096 / 32

@@ -140,8 +140,11 @@ def _pack_function(module: Module) -> str:
     return "\n".join((head, *text.lines, f"ret ptr {result}", "}"))
 
 
-def record(e: Emitter, address: str, lanes: str) -> None:
-    """Append an access: instruction, visit, lane mask, and the addresses of the set lanes."""
+def record(e: Emitter, address: str, lanes: str, further: str = "") -> None:
+    """Append an access: instruction, visit, lane mask, and the addresses of the set lanes.
+
+    further  pointer to more addresses behind their number, int64 all.
+    """
     if e.records < RECORD_ALL:
         return
     bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
@@ -152,8 +155,15 @@ def record(e: Emitter, address: str, lanes: str) -> None:
     visit = e.op(f"trunc i64 {e.op(f'sub i64 {visits}, 1')} to i32")
     row = e.op(f"insertelement <4 x i32> <i32 {e.instruction_id}, i32 0, i32 0, i32 0>, i32 {visit}, i64 1")
     row = e.op(f"insertelement <4 x i32> {row}, i32 {bits}, i64 2")
+    if further:
+        count = e.op(f"load i64, ptr {further}")
+        row = e.op(f"insertelement <4 x i32> {row}, i32 {e.op(f'trunc i64 {count} to i32')}, i64 3")
     e.put(f"store <4 x i32> {row}, ptr {e.op(f'inttoptr i64 {next_access} to ptr')}, align 4")
     next_address = (_pack_inline if e.hot else _pack_call)(e, address, bits, next_address)
+    if further:
+        size, start = e.op(f"shl i64 {count}, 3"), e.op(f"getelementptr i8, ptr {further}, i64 8")
+        e.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {next_address}, ptr {start}, i64 {size}, i1 false)")
+        next_address = e.op(f"getelementptr i8, ptr {next_address}, i64 {size}")
     # an instruction without lanes leaves no row: the next one overwrites it
     some = e.op(f"zext i1 {e.op(f'icmp ne i32 {bits}, 0')} to i64")
     step = e.op(f"mul i64 {some}, {ACCESS_BYTES}")

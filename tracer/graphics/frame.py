@@ -11,8 +11,9 @@ from rayplay.tracer.scenes.textured import Surface, TexturedScene
 SUN = (0.45, 0.8, 0.4)
 """Direction to the light."""
 LIGHT, AMBIENT = (3.0, 2.9, 2.7), (0.32, 0.35, 0.4)
-NEAR_SHARE = 1e-3
-"""Distance of the near plane, as a share of the scene's diagonal."""
+NEAR_SHARE, MOST_DISTANCES = 1e-3, 100.0
+"""Distance of the near plane, as a share of the scene's diagonal, or of a multiple of the distance to the point that
+the camera looks at, where that is less: a triangle far away must not clip all others."""
 
 
 def clip_matrix(camera: Camera, near: float, width: int, height: int) -> NDArray[np.float64]:
@@ -32,8 +33,10 @@ def clip_matrix(camera: Camera, near: float, width: int, height: int) -> NDArray
 
 def view_values(scene: TexturedScene, camera: Camera, width: int, height: int) -> dict[str, Any]:
     """Camera and light, by the names of their sources."""
-    low, high = scene.bounds()
-    near = NEAR_SHARE * float(np.sqrt(((high - low).astype(np.float64) ** 2).sum())) or NEAR_SHARE
+    low, high = (each.astype(np.float64) for each in scene.bounds())
+    diagonal = float(np.sqrt(((high - low) ** 2).sum()))
+    towards = np.array(camera.look_at, np.float64) - np.array(camera.eye, np.float64)
+    near = NEAR_SHARE * min(diagonal, MOST_DISTANCES * float(np.sqrt((towards**2).sum()))) or NEAR_SHARE
     rows = clip_matrix(camera, near, width, height)
     made = {f"to_clip_{axis}": row for axis, row in zip("xyzw", rows, strict=True)}
     sun = np.array(SUN) / np.sqrt(np.dot(SUN, SUN))

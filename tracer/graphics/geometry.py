@@ -22,6 +22,7 @@ class Geometry:
     batches: VertexBatches
     addresses: dict[str, int]
     """Of its vertex buffers, by the names of their sources."""
+    bytes: dict[str, int]
 
     @property
     def invocations(self) -> int:
@@ -48,13 +49,19 @@ def place_geometry(draw: Draw, memory: DeviceMemory, limits: dict[str, int | Non
     if draw.instances is not None:
         held["instances"] = draw.instances.view(np.float32)
     named = {name: memory.allocate(values, name=f"{name} of draw {draw.name}") for name, values in held.items()}
-    return Geometry(draw, batches, named)
+    return Geometry(draw, batches, named, {name: values.nbytes for name, values in held.items()})
 
 
 def lend_outputs(geometry: Geometry, varyings: dict[str, int], memory: DeviceMemory) -> dict[str, int]:
     """Memory for the outputs of the vertex shader, until it is given back; varyings: columns of each."""
-    rows, outputs = geometry.invocations, {"clip": 4} | {f"{name}_out": width for name, width in varyings.items()}
-    return {name: memory.lend(4 * width * rows, f"{name} of a draw") for name, width in outputs.items()}
+    sizes = output_bytes(geometry, varyings)
+    return {name: memory.lend(size, f"{name} of a draw") for name, size in sizes.items()}
+
+
+def output_bytes(geometry: Geometry, varyings: dict[str, int]) -> dict[str, int]:
+    """Bytes of each output of the vertex shader."""
+    columns = {"clip": 4} | {f"{name}_out": width for name, width in varyings.items()}
+    return {name: 4 * width * geometry.invocations for name, width in columns.items()}
 
 
 def shaded(addresses: dict[str, int], varyings: dict[str, int], rows: int, memory: DeviceMemory) -> Shaded:

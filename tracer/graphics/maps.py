@@ -80,11 +80,16 @@ class PlacedMaps:
             pictures = [self.scene.pictures[number] for number in numbers]
             first, name = pictures[0], f"picture {pictures[0].name}"
             texels = np.stack([each.texels for each in pictures]) if kind == "a2d" else first.texels
-            if (kind, numbers) not in self.bases:
-                self.bases[kind, numbers] = self._placed(kind, [texels], name)[0]
             chain = self._levels(pictures, is_colour)
             levels = [np.stack(each) if kind == "a2d" else each[0] for each in zip(*chain, strict=True)]
-            base, rest = self.bases[kind, numbers], self._placed(kind, levels, f"levels of {name}") if levels else []
+            if self.storage.tiling_by(self.rules) == "crisp":
+                base, *rest = self._placed(kind, [texels, *levels], name)
+            else:
+                if (kind, numbers) not in self.bases:
+                    self.bases[kind, numbers] = self._placed(kind, [texels], name)[0]
+                base, rest = self.bases[kind, numbers], []
+                if levels:
+                    rest = self._placed(kind, levels, f"levels of {name}")
             sampler = self.filtering.sampler(first, self.rules)
             texture = images.Texture(base, sampler, "normalized", is_colour, tuple(rest))
             self.handles[kind, numbers, is_colour] = images.place_texture(self.memory, texture)

@@ -18,7 +18,7 @@ SURFACE_MAPS = ("base_color", "metallic_roughness", "normal", "occlusion", "emis
 LAYERS = "layers"
 AROUND = ("irradiance", "prefiltered", "brdf")
 MAPS = (*SURFACE_MAPS, LAYERS, *AROUND)
-ADDRESSES = ("vertices", "positions", "normals", "uv", "places", "instances", "clip", "slots", "target")
+ADDRESSES = ("vertices", "positions", "normals", "uv", "places", "instances", "clip", "steps", "slots", "target")
 SOURCES = {
     **dict.fromkeys(ADDRESSES, "pointer"), **{f"{name}_map": "u64" for name in MAPS},
     "base_color": "f32x4", "emissive": "f32x3", "metallic": "f32", "roughness": "f32", "cutoff": "f32",

@@ -14,22 +14,25 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.graphics.environment import place_environment
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
 from rayplay.tracer.graphics.frame import surface_values, view_values
-from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, place_geometry, shaded
+from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, output_bytes, place_geometry, shaded
 from rayplay.tracer.graphics.maps import Filtering, PlacedMaps
 from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
 from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.raster.crisp import partner_steps
 from rayplay.tracer.raster.fragments import Fragments
 from rayplay.tracer.raster.output import write_colours
 from rayplay.tracer.raster.pipeline import rasterise
 from rayplay.tracer.raster.state import DrawState, Framebuffer
-from rayplay.tracer.record.visits import AnySink
+from rayplay.tracer.record.visits import AnySink, VisitSink
 from rayplay.tracer.run import Numbering, run_compute_launch
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 BACKGROUND = (0.45, 0.55, 0.7, 1.0)
+COORDINATES = "coordinates"
+"""The varying that decides levels of detail by CRISP's rules."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ class _Running:
         outputs = lend_outputs(geometry, widths, self.memory)
         triangles = geometry.batches.triangles(geometry.draw.instance_count)
         kernel = self.numbering.kernels
+        self._find_in_l2(geometry.addresses | outputs, geometry.bytes | output_bytes(geometry, widths))
         self._launch(entries.vertex, number, geometry.invocations, values | outputs)
         vertices = shaded(outputs, widths, geometry.invocations, self.memory)
         for address in outputs.values():
@@ -149,11 +153,24 @@ class _Running:
             varyings = fragments.interpolate(vertices.varyings, triangles)
             slots, behind = self.target.slots(fragments)
             lent = lend_varyings(varyings, widths, slots, self.memory)
+            rows = len(fragments) // CTA_THREADS * CTA_THREADS  # a last CTA that is not whole finds nothing
+            self._find_in_l2(lent, {name: 4 * width * rows for name, width in widths.items()})
+            if self.rules.rules == "crisp" and COORDINATES in widths:
+                lent["steps"] = self._lend_steps(fragments, varyings, widths)
             self._shade(entries.fragment, number, fragments, slots, values | lent, state)
             for address in (*lent.values(), *behind):
                 self.memory.give_back(address)
             yield Stage(kernel, "fragment", number, geometry.draw.name, len(triangles), len(fragments),
                         int(fragments.live.sum()), fragments.counts["covered"])  # fmt: skip
+
+    def _lend_steps(self, fragments: Fragments, varyings: NDArray[np.float32], widths: dict[str, int]) -> int:
+        """Address of the steps of texture coordinates by CRISP's rules, until they are given back."""
+        first = sum(widths[name] for name in list(widths)[: list(widths).index(COORDINATES)])
+        size = self.framebuffer.width, self.framebuffer.height
+        steps = partner_steps(fragments, varyings[:, first : first + 2], size)
+        address = self.memory.lend(8 * -(-len(steps) // CTA_THREADS) * CTA_THREADS, "steps of fragments")
+        self.memory.view(address, np.float32, steps.shape)[:] = steps
+        return address
 
     def _state(self, geometry: Geometry) -> DrawState:
         surface = self.scene.surfaces[geometry.draw.surface]
@@ -173,6 +190,18 @@ class _Running:
         self._launch(entry, number, len(fragments), values | {"target": self.target.address})
         colours, kept = self.target.colours(slots)
         write_colours(self.framebuffer, state, fragments, colours, kept if state.discards else None)
+
+    def _find_in_l2(self, addresses: dict[str, int], sizes: dict[str, int]) -> None:
+        """By CRISP's rules: buffers, with their bytes, that the next launch finds in the L2, as after host copies.
+
+        Source: ``docs/sources/crisp.md#traffic-between-stages``.
+        """
+        if self.rules.rules != "crisp" or self.sink is None or isinstance(self.sink, VisitSink):
+            return
+        found = [(self.numbering.kernels, addresses[name], size) for name, size in sizes.items() if size]
+        rows = np.array(found, np.uint64)
+        names = ("kernel_id", "address", "bytes")
+        self.sink.put("copies", dict(zip(names, rows.reshape(-1, 3).T, strict=True)))
 
     def _launch(self, entry: str, number: int, threads: int, values: dict[str, Any]) -> None:
         launch = ComputeLaunch(

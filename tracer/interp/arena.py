@@ -46,19 +46,22 @@ class Arena:
         """The machine's word ``name``."""
         return int(self.machine_words[MACHINE[name]])
 
-    def record(self, address: np.ndarray, lanes: np.ndarray) -> None:
-        """Append an access."""
+    def record(self, address: np.ndarray, lanes: np.ndarray, further: np.ndarray | None = None) -> None:
+        """Append an access, with ``further`` addresses behind the lanes'."""
         if not lanes.any():
             return
         b, m = self.buffers, self.machine_words
         row = (m[MACHINE.access_next] - b.starts[1]) // ACCESS_BYTES
         visit = (self.machine("visit_next") - self.machine("visit_origin")) // VISIT_BYTES - 1
-        b.accesses[row] = (self.instruction_id, visit, mask_of(lanes), 0)
+        more = 0 if further is None else len(further)
+        b.accesses[row] = (self.instruction_id, visit, mask_of(lanes), more)
         place = (m[MACHINE.address_next] - b.starts[2]) // ADDRESS_BYTES
         count = int(lanes.sum())
         b.addresses[place : place + count] = address[lanes]
+        if further is not None:
+            b.addresses[place + count : place + count + more] = further
         m[MACHINE.access_next] += ACCESS_BYTES
-        m[MACHINE.address_next] += ADDRESS_BYTES * count
+        m[MACHINE.address_next] += ADDRESS_BYTES * (count + more)
 
     def places(self, address: np.ndarray, space: str, size: int, lanes: np.ndarray) -> np.ndarray:
         """First byte of each lane in the arena. Raises IllegalAddressError."""

@@ -10,8 +10,9 @@ from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.interp.arena import UNSIGNED, IllegalAddressError, mask_of
 from rayplay.tracer.interp.memory import effective_address
 from rayplay.tracer.interp.values import Handler, Lanes
-from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SECTORS_SLOT, SLOT_BYTES, Place
 from rayplay.tracer.units.plans import PLANS, unit_function
+from rayplay.tracer.units.texture.plan import TEXTURE
 
 
 class UnitError(IllegalAddressError):
@@ -35,13 +36,17 @@ def run_unit(w: Lanes, i: Instruction) -> None:
             _slot(rows, number, width)[:] = value
     lanes = w.executing()
     machine = w.machine_words
-    function = unit_function(call.unit).ctypes
-    code = function(machine.ctypes.data, rows.ctypes.data, mask_of(lanes), call.settings)
+    function, is_texture = unit_function(call.unit).ctypes, call.unit == "texture" and call.records
+    settings = call.settings | (TEXTURE.pack(sectors=1) if is_texture else 0)
+    code = function(machine.ctypes.data, rows.ctypes.data, mask_of(lanes), settings)
     if code:
         machine[MACHINE.suspend_instruction] = w.instruction_id
         raise UnitError(code)
     if call.records:
-        w.record(_slot(rows, ADDRESS_SLOT, 64).copy(), lanes)
+        start, count = SECTORS_SLOT * SLOT_BYTES, 0
+        if is_texture:
+            count = int(rows[start : start + 8].view(np.int64)[0])
+        w.record(_slot(rows, ADDRESS_SLOT, 64).copy(), lanes, rows[start + 8 : start + 8 + 8 * count].view(np.uint64))
     results = [_slot(rows, RESULT_SLOT + number, width).copy() for number, (_, width) in enumerate(call.outputs)]
     for (target, _), value in zip(call.outputs, results, strict=True):
         w.write(target, value)

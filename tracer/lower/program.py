@@ -8,7 +8,8 @@ from rayplay.ptx.flow.cfg import branch_labels, waits
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.implied import spelled_out
-from rayplay.tracer.abi.words import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import MOST_PART_ACCESSES, MOST_PART_ADDRESSES, RECORD_ALL, RECORD_VISITS
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.frame import Entries, Frame, lower_parts
@@ -22,6 +23,8 @@ from rayplay.tracer.lower.dispatch import RECORDING, lower_straight
 from rayplay.tracer.lower.optix import lower_report, lower_trace, lower_verdict
 from rayplay.tracer.meaning.dispatch import unknown
 from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.units.footprint.unit import MOST
+from rayplay.tracer.units.plans import SERVED
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000000}'
@@ -80,7 +83,8 @@ class _PartLowering:
         first, last = blocks[self.part.start], blocks[self.part.stop - 1]
         body = self.linked.function.body[first.first : last.first + last.count]
         accesses = sum(i.opcode in RECORDING for i in body)
-        if accesses > MOST_PART_ACCESSES:
+        textures = sum(i.opcode in SERVED["texture"] for i in body)
+        if accesses > MOST_PART_ACCESSES or accesses + textures * MOST // LANES > MOST_PART_ADDRESSES:
             raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
         return accesses
 

@@ -20,7 +20,10 @@ FIELD_X = FIELDS + 1
 AXIS_FIELDS, FIELD_WORDS = 5, 2
 FIELD_Y = FIELD_X + AXIS_FIELDS * FIELD_WORDS
 """Of each axis ``AXIS_FIELDS`` pairs of a mask and a factor: an index adds (index & mask) * factor of each."""
-RECORD_WORDS = FIELD_Y + AXIS_FIELDS * FIELD_WORDS
+ORIGIN_X = FIELD_Y + AXIS_FIELDS * FIELD_WORDS
+ORIGIN_Y = ORIGIN_X + 1
+"""Texel of the fields' tiles at which a level begins; 0 for the first level."""
+RECORD_WORDS = ORIGIN_Y + 1
 RECORD_BYTES = 8 * RECORD_WORDS
 HANDLE_BYTES, HANDLE_ALIGN = 256, 64
 """Device memory that a handle is the address of. It holds nothing."""

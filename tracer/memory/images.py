@@ -144,6 +144,8 @@ class Texture:
             raise UserError("read must be 'normalized' for a block-compressed image")
         if self.srgb and (self.image.element != "uint8" or self.read != "normalized"):
             raise UserError("srgb must be of uint8 and read 'normalized'")
+        if self.image.layout is not None and any(self.image.layout.origin):
+            raise UserError("the first level must lie at the origin of its layout")
         if self.levels and not self.sampler.normalized:
             raise UserError("a texture with a mip chain must have normalized coordinates")
         for number, level in enumerate(self.levels):

@@ -66,9 +66,12 @@ class Level:
     extent: int
     """Offsets of the level, whole tiles."""
 
-    def offsets(self, width: int, height: int, step: int = 1) -> Iterator[NDArray[np.int64]]:
-        """int64[columns] of every ``step``-th texel, one row of every ``step``-th after the other."""
-        x, y = (_along(fields, np.arange(0, size, step)) for fields, size in ((self.x, width), (self.y, height)))
+    def offsets(
+        self, width: int, height: int, step: int = 1, origin: tuple[int, int] = (0, 0)
+    ) -> Iterator[NDArray[np.int64]]:
+        """int64[columns] of every ``step``-th texel from ``origin`` on, row after row."""
+        x = _along(self.x, origin[0] + np.arange(0, width, step))
+        y = _along(self.y, origin[1] + np.arange(0, height, step))
         return (x + row for row in y)
 
 
@@ -82,10 +85,15 @@ class Layout:
 
     format: Format
     tiling: str = "linear"
+    around: tuple[int, int] | None = None
+    """Width and height of the image whose tiles a level lies in; None: its own."""
+    origin: tuple[int, int] = (0, 0)
+    """Column and row of the level's first texel there, multiples of the format's ``side``."""
 
     def level(self, width: int, height: int) -> Level:
-        """The map of ``width`` x ``height`` texels, up to whole tiles."""
+        """The map of ``width`` x ``height`` texels, or of all ``around`` them, up to whole tiles."""
         form = self.format
+        width, height = self.around or (width, height)
         blocks = -(-width // form.side), -(-height // form.side)
         columns, rows = self._tile(blocks[1])
         tile = form.block_bytes << len(columns) + len(rows)
@@ -121,6 +129,7 @@ class Layout:
         made = {
             record.SLICE_BYTES: level.extent, record.ADDRESS_SHIFT: shift, record.FIELDS: record.AXIS_FIELDS,
             record.ADDRESS_MASK: -1 if self.format.side == 1 else -self.format.block_bytes,
+            record.ORIGIN_X: self.origin[0], record.ORIGIN_Y: self.origin[1],
         }  # fmt: skip
         for first, fields in ((record.FIELD_X, level.x), (record.FIELD_Y, level.y)):
             for number, pair in enumerate(fields):
@@ -138,9 +147,25 @@ class Layout:
         step, scale = (1, 1) if beside else (form.side, form.scale)
         item = blocks.shape[-1]
         made = np.zeros((level.extent // scale // item, item), np.uint8)
-        for row, offsets in zip(blocks, level.offsets(width, height, step), strict=True):
+        for row, offsets in zip(blocks, level.offsets(width, height, step, self.origin), strict=True):
             made[offsets // (scale * item)] = row
         return made.reshape(-1)
+
+
+def below(form: Format, sizes: list[tuple[int, int]]) -> list[Layout]:
+    """Layouts of a mip chain of widths and heights in CRISP's tiles: all levels in one image, below the first.
+
+    Where a level is smaller than a block or a half of the first level than a texel, the next one keeps clear of it.
+    """
+    side = form.side
+    across, down = -(-max(sizes[0][0] // 2, 1) // side) * side, 0
+    origins = []
+    for number, (_, height) in enumerate(sizes):
+        origins.append((across if number > 1 else 0, down))
+        down += 0 if number == 1 else -(-height // side) * side
+    ends = [(x + width, y + height) for (x, y), (width, height) in zip(origins, sizes, strict=True)]
+    around = max(x for x, _ in ends), max(y for _, y in ends)
+    return [Layout(form, "crisp", around, origin) for origin in origins]
 
 
 def _fields(distances: list[int]) -> list[tuple[int, int]]:

@@ -130,3 +130,21 @@ def _cover(
                 if writes:
                     depth[y, x] = z
     return rows
+
+
+def partner_steps(fragments: Fragments, coordinates: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+    """float32[n, 2]: distance of the texture coordinates to the partner's along x and along y, at most 1.
+
+    The partner's column, or row, differs in the lowest bit; of several fragments of a pixel it is the last. Without a
+    partner in the draw the distance is 0. Source: ``docs/sources/crisp.md#levels-of-detail``.
+    """
+    last = np.full((size[1] + 1, size[0] + 1), -1, np.int64)
+    x, y = fragments.x.astype(np.int64), fragments.y.astype(np.int64)
+    last[y, x] = np.arange(len(x))
+    steps = np.zeros((len(x), 2), np.float32)
+    for axis, partner in enumerate((last[y, x ^ 1], last[y ^ 1, x])):
+        with np.errstate(invalid="ignore", over="ignore"):
+            change = coordinates[partner] - coordinates
+            length = np.sqrt(change[:, 0] * change[:, 0] + change[:, 1] * change[:, 1])
+        steps[:, axis] = np.where(partner < 0, 0, np.minimum(length, np.float32(1)))
+    return steps

@@ -36,7 +36,7 @@ class Buffers:
         room = words.MOST_PART_ACCESSES
         self.visits = np.zeros((VISITS + LANES * words.MOST_PART_BLOCKS + 1, 2), np.uint32)
         self.accesses = np.zeros((ACCESSES + LANES * room + 1, 4), np.uint32)
-        self.addresses = np.zeros(ADDRESSES + LANES * (room + 1), np.uint64)
+        self.addresses = np.zeros(ADDRESSES + LANES * (words.MOST_PART_ADDRESSES + 1), np.uint64)
         self.rays = RAY.zeros(RAYS if has_rays else 0)
         self.nodes = np.zeros(NODES if has_rays else 0, np.uint32)
         self.runs = RUN.zeros(RUNS)

@@ -132,5 +132,5 @@ def _accesses(
         for row in range(start, end):
             warp_id[row], visit[row] = warps[run], rows[row, 1]
             instruction_id[row], lane_mask[row] = rows[row, 0] + first_instruction, rows[row, 2]
-            address += population(np.int64(rows[row, 2]))
+            address += population(np.int64(rows[row, 2])) + rows[row, 3]
             address_offset[row + 1] = address

@@ -92,19 +92,16 @@ class Draw:
     def instance_count(self) -> int:
         return len(self.places) if self.instances is None else len(self.instances)
 
-    def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Lowest and highest corner in world space, float32[3] each: of its vertices, or of spheres about instances."""
-        if self.instances is None:
-            corners = [self.positions @ place[:, :3].T + place[:, 3] for place in self.places]
-            return np.min([each.min(axis=0) for each in corners], axis=0), np.max(
-                [each.max(axis=0) for each in corners], axis=0
-            )
-        place = self.places[0].astype(np.float64)
-        radius = np.sqrt((self.positions.astype(np.float64) ** 2).sum(axis=1).max()) * np.abs(self.instances["scale"])
-        middle = self.instances["position"] @ place[:, :3].T + place[:, 3]
-        reach = radius[:, None] * np.sqrt((place[:, :3] ** 2).sum(axis=1))
-        low, high = (middle - reach).min(axis=0), (middle + reach).max(axis=0)
-        return low.astype(np.float32), high.astype(np.float32)
+    def corners(self) -> NDArray[np.float32]:
+        """float32[n, 3], in world space: its vertices, or the boxes of spheres about its instances."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.instances is None:
+                return np.concatenate([self.positions @ place[:, :3].T + place[:, 3] for place in self.places])
+            place = self.places[0].astype(np.float64)
+            reach = np.sqrt((self.positions.astype(np.float64) ** 2).sum(axis=1).max(initial=0))
+            box = reach * np.abs(self.instances["scale"])[:, None] * np.sqrt((place[:, :3] ** 2).sum(axis=1))
+            middle = self.instances["position"] @ place[:, :3].T + place[:, 3]
+            return np.concatenate([middle - box, middle + box]).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +114,13 @@ class TexturedScene:
     pictures: list[Picture]
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Lowest and highest corner in world space, float32[3] each, from the vertices themselves."""
-        corners = [draw.bounds() for draw in self.draws]
-        return np.min([low for low, _ in corners], axis=0), np.max([high for _, high in corners], axis=0)
+        """Lowest and highest corner in world space, float32[3] each, of the finite corners; zero without any."""
+        low, high = np.full(3, np.inf, np.float32), np.full(3, -np.inf, np.float32)
+        for draw in self.draws:
+            corners = draw.corners()
+            finite = corners[np.isfinite(corners).all(axis=1)]
+            low, high = np.vstack([low, finite]).min(axis=0), np.vstack([high, finite]).max(axis=0)
+        return (low, high) if np.isfinite(low).all() else (np.zeros(3, np.float32), np.zeros(3, np.float32))
 
 
 def read_textured(path: Path) -> TexturedScene:

@@ -18,9 +18,10 @@ RESULT_SLOT = 24  # the first result; operands come before
 ADDRESS_SLOT = 40  # int64 per lane: what the access is recorded with
 SCRATCH_SLOT = 41
 SCRATCH_BYTES = 72 << 10
-ROWS_BYTES = SCRATCH_SLOT * SLOT_BYTES + SCRATCH_BYTES
+SECTORS_SLOT = SCRATCH_SLOT + SCRATCH_BYTES // SLOT_BYTES  # further sectors of a texture access: int64 count, addresses
+ROWS_BYTES = SECTORS_SLOT * SLOT_BYTES + (81 << 10)
 
-UNITS = ("bounds", "texture", "surface", "matrix", "fragment", "copy")
+UNITS = ("bounds", "footprint", "texture", "surface", "matrix", "fragment", "copy")
 NUMBERS = {name: number for number, name in enumerate(UNITS)}
 
 

@@ -106,6 +106,8 @@ def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int
             elif space == GLOBAL:
                 for word in range(address >> 2, ((address + size - 1) >> 2) + 1):
                     end = touch(word >> 5, word & 31, start, end, out, words)
+        for further in range(place, rows.offset[row + 1]):
+            end = touch(rows.address[further] >> 7, rows.address[further] >> 2 & 31, start, end, out, words)
         if static.stores[of]:
             mark_stores(start, end, out, words)
         out.offset[row + 1] = end

@@ -13,6 +13,8 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import read_text
 
+KERNEL_SUFFIXES = (".traceg", ".traceg.xz")
+MEMORY_WORDS = {"MemcpyHtoD": "copy", "MemcpyVulkan": "buffer", "dumpTextures": "texture"}
 CHUNK_BYTES = 4 << 20
 HEADER_LINES = 64
 LONGEST_LINE = 1 << 16
@@ -26,6 +28,19 @@ class Copy:
 
     address: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Memory of the next kernel, a stage of a draw (``docs/sources/crisp.md#raster-traces``).
+
+    per_cta  its last number: bytes of a CTA (fragments) or of a thread (vertices), 0 for what all of them read
+    """
+
+    address: int
+    bytes: int
+    per_cta: int
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -55,19 +70,16 @@ class Header:
         return self.block[0] * self.block[1] * self.block[2]
 
 
-def read_list(path: Path) -> list[Copy | Path]:
-    """The commands of a ``kernelslist.g`` in order: copies to the device and kernel files beside the list.
+def read_list(path: Path) -> list[Copy | Fill | Path]:
+    """The commands of a ``kernelslist.g`` in order: copies, memory of draws, kernel files beside the list.
 
     Other commands (copies back, empty lines) do nothing, as in Accel-Sim. Raises ``FormatError`` naming the line.
     """
-    commands: list[Copy | Path] = []
+    commands: list[Copy | Fill | Path] = []
     for number, line in enumerate(read_text(path, "kernel list", LIST_BYTES).splitlines(), 1):
         place = f"{path}:{number}"
-        if line.startswith("MemcpyHtoD"):
-            match = re.fullmatch(r"MemcpyHtoD,(0x[0-9a-fA-F]{1,16}),([0-9]{1,18})\s*", line)
-            if match is None:
-                raise FormatError(f"{place}: must be MemcpyHtoD,0xADDRESS,BYTES, found {line[:200]!r}")
-            commands.append(Copy(int(match[1], 16), int(match[2])))
+        if line.startswith(tuple(MEMORY_WORDS)):
+            commands.append(read_memory(line, place))
         elif line.startswith("kernel"):
             commands.append(_kernel_path(path, line.strip(), place))
     if not any(isinstance(command, Path) for command in commands):
@@ -75,18 +87,33 @@ def read_list(path: Path) -> list[Copy | Path]:
     return commands
 
 
+def read_memory(line: str, place: str) -> Copy | Fill:
+    """A line that begins with one of ``MEMORY_WORDS``."""
+    word = next(word for word in MEMORY_WORDS if line.startswith(word))
+    counts = 1 if word == "MemcpyHtoD" else 2
+    match = re.fullmatch(rf"{word},(0x[0-9a-fA-F]{{1,16}}){r',([0-9]{1,18})' * counts}\s*", line)
+    if match is None:
+        form = f"{word},0xADDRESS,BYTES{',BYTES_OF_A_CTA' * (counts - 1)}"
+        raise FormatError(f"{place}: must be {form}, found {line[:200]!r}")
+    address, size, *rest = int(match[1], 16), *map(int, match.groups()[1:])
+    return Fill(address, size, rest[0], MEMORY_WORDS[word]) if rest else Copy(address, size)
+
+
 def _kernel_path(path: Path, name: str, place: str) -> Path:
-    if "/" in name or "\\" in name or not name.endswith((".traceg", ".traceg.xz")):
+    if "/" in name or "\\" in name or not name.endswith(KERNEL_SUFFIXES):
         raise FormatError(
             f"{place}: must be the name of a .traceg or .traceg.xz file beside the list, found {name[:200]!r}"
         )
     found = path.parent / name
     try:
+        found = found if found.is_file() else found.with_name(f"{name}.xz")
         beside = found.is_file() and found.resolve().parent == path.parent.resolve()
     except (OSError, ValueError):  # a name that is too long or holds a NUL
         beside = False
     if not beside:
-        raise FormatError(f"{place}: names {name[:200]!r}, which is not a file beside the list")
+        raise FormatError(
+            f"{place}: names {name[:200]!r}, which is not a file beside the list, nor is it packed there as .xz"
+        )
     return found
 
 

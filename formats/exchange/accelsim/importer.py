@@ -1,4 +1,4 @@
-"""Import Accel-Sim's traces (``kernelslist.g`` and ``.traceg``): ``python -m formats import``.
+"""Import Accel-Sim's and CRISP's traces (``kernelslist.g`` and ``.traceg``): ``python -m formats import``.
 
 Every instruction that a warp executed keeps its lanes and addresses. A kernel file is read twice: once to find its
 instructions and basic blocks, once to write the rows of its warps. CTAs are numbered in the order of the file, as
@@ -14,10 +14,12 @@ import numpy as np
 from tqdm import tqdm
 
 from rayplay.formats.dataset.writer import TraceWriter
-from rayplay.formats.exchange.accelsim.files import Copy, Header, read_list
+from rayplay.formats.exchange.accelsim.draws import Draws
+from rayplay.formats.exchange.accelsim.files import KERNEL_SUFFIXES, Copy, Fill, Header, read_list
 from rayplay.formats.exchange.accelsim.first_import import compile_importer
 from rayplay.formats.exchange.accelsim.flow import Placed, collect, make_flow, visit_rows, with_room
 from rayplay.formats.exchange.accelsim.program import Program
+from rayplay.formats.exchange.accelsim.raster_stream import read_stream
 from rayplay.formats.exchange.accelsim.reader import KernelReader, Piece, Pieces
 from rayplay.formats.exchange.accelsim.static import (
     Opcodes,
@@ -45,12 +47,13 @@ class Counts:
 
 
 def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
-    """Write the trace of all kernels in a ``kernelslist.g``.
+    """Write the trace of all kernels in a ``kernelslist.g``, or in the undivided text of CRISP's tracer (``.traceg``).
 
     unknown  what to do with an opcode that is not in ``formats.exchange.accelsim.sass_classes``: ``error``, ``warn``
     (it is ``other``), or ``class=CLASS``. Raises ``FormatError`` naming file, line and place of what does not fit.
     """
-    policy, commands, counts = Policy(unknown), read_list(listing), Counts()
+    policy, counts, draws = Policy(unknown), Counts(), Draws()
+    commands = read_stream(listing) if listing.name.endswith(KERNEL_SUFFIXES) else read_list(listing)
     provenance = {"command": "formats import", "source": listing.name, "unknown": unknown}
     compile_importer()
     with TraceWriter(out, provenance) as writer:
@@ -58,15 +61,18 @@ def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
             if isinstance(command, Copy):
                 row = {"kernel_id": [counts.kernels], "address": [command.address], "bytes": [command.bytes]}
                 writer.put("copies", {name: np.array(value, np.uint64) for name, value in row.items()})
+            elif isinstance(command, Fill):
+                draws.fills.append(command)
             else:
-                import_kernel(command, writer, counts, policy)
+                reader = command if isinstance(command, KernelReader) else KernelReader(command)
+                import_kernel(reader, writer, counts, policy, draws)
 
 
-def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Policy) -> None:
+def import_kernel(reader: KernelReader, writer: TraceWriter, counts: Counts, policy: Policy, draws: Draws) -> None:
     """Append one kernel and advance ``counts``."""
-    reader = KernelReader(path)
+    path = reader.path
     pieces, program, flow, opcodes = Pieces(reader), Program(str(path)), make_flow(0), Opcodes()
-    last, ctas = np.full(2, -1, np.int64), 0
+    last, ctas, threads = np.full(2, -1, np.int64), 0, 0
     for piece in pieces:
         check_pcs(piece.pc, str(path), MOST_PCS)
         opcodes = describe(reader.opcode_names(), policy, reader.place_of, opcodes, reader.header.binary)
@@ -78,15 +84,17 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
         raise FormatError(f"{path}: must have at least one instruction")
     expect_ctas(reader.header, ctas, path)
     placed = place_instructions(flow, program, opcodes, counts.instructions, counts.blocks)
-    writer.put("kernels", _kernel_row(reader.header, counts.kernels))
+    writer.put("kernels", _kernel_row(reader.header, counts.kernels, draws.stream(reader.header)))
     skips = np.zeros(program.count, bool)
     for piece in pieces:
         number = program.numbers(piece, opcodes.keeps_width)
-        _write_piece(writer, piece, number, placed, counts, reader, skips)
+        threads += _write_piece(writer, piece, number, placed, counts, reader, skips)
     instructions = instruction_rows(program, placed, opcodes, counts.kernels, skips, reader.header.binary)
     blocks = block_rows(placed, counts.kernels, reader.header.name)
     writer.put("instructions", instructions)
     writer.put("blocks", blocks)
+    for table, rows in draws.end(reader.header, counts.kernels, threads).items():
+        writer.put(table, rows)
     counts.kernels += 1
     counts.instructions += len(instructions["opcode"])
     counts.blocks += len(blocks["program"])
@@ -102,10 +110,10 @@ def expect_ctas(header: Header, found: int, path: Path) -> None:
         )
 
 
-def _kernel_row(header: Header, kernel_id: int) -> dict[str, Any]:
+def _kernel_row(header: Header, kernel_id: int, stream: int) -> dict[str, Any]:
     """The launch's row of ``kernels``."""
     numbers = {
-        "kernel_id": kernel_id, "stream": header.stream & 0xFFFF_FFFF,
+        "kernel_id": kernel_id, "stream": stream & 0xFFFF_FFFF,
         **{f"grid_{axis}": size for axis, size in zip("xyz", header.grid, strict=True)},
         **{f"block_{axis}": size for axis, size in zip("xyz", header.block, strict=True)},
         "registers_per_thread": header.registers, "shared_bytes": header.shared_bytes,
@@ -118,10 +126,11 @@ def _kernel_row(header: Header, kernel_id: int) -> dict[str, Any]:
 def _write_piece(
     writer: TraceWriter, piece: Piece, number: np.ndarray, placed: Placed, counts: Counts, reader: KernelReader,
     skips: np.ndarray,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Warps, visits, predicates and accesses of some CTAs; ``number`` is the instruction of each executed one.
 
-    ``skips`` marks instructions at which a predicate was at work, or a lane made no access.
+    ``skips`` marks instructions at which a predicate was at work, or a lane made no access. Returns how many threads
+    made every access of theirs.
     """
     launched = _launched_masks(piece, reader)
     writer.put("warps", _warp_rows(piece, launched, counts))
@@ -145,6 +154,9 @@ def _write_piece(
     made = _write_accesses(writer, piece, number, key, placed)
     skips[number[placed.is_memory[number] & (made != mask[visit])]] = True
     counts.warps += len(piece.cta)
+    idle, missed = np.zeros(len(launched), np.uint32), np.where(placed.is_memory[number], piece.mask & ~made, 0)
+    np.bitwise_or.at(idle, piece.warp, missed.astype(np.uint32))
+    return int(np.bitwise_count(launched & ~idle).sum())
 
 
 def _warp_rows(piece: Piece, launched: np.ndarray, counts: Counts) -> dict[str, np.ndarray]:

@@ -55,29 +55,37 @@ class KernelReader:
         rows = parse.make_rows(CHUNK_INSTRUCTIONS)
         state = np.zeros(len(parse.STATE), np.int64)
         state[parse.NAMES] = self.name_count
-        with open_packed(self.path) as file:
-            self.header, self.lines = read_header(self.path, file)
+        for text in self.texts():
             skipped = self.header.skipped_tokens + self.header.has_line
-            for text in text_chunks(self.path, file):
-                data = np.frombuffer(text, np.uint8)
-                state[parse.AT] = 0
-                status = parse.FULL
-                while status == parse.FULL:
-                    status, count, warps = parse.parse_lines(data, state, rows, skipped)
-                    wrong = parse.parse_operations(data, state, self.names, self.memo, rows, count)
-                    self.name_count = int(state[parse.NAMES])
-                    if wrong != parse.OK or status not in (parse.OK, parse.FULL):
-                        raise self._error(wrong or status, text, state)
-                    yield rows, count, warps
-                self.lines += text.count(b"\n")
+            data = np.frombuffer(text, np.uint8)
+            state[parse.AT] = 0
+            status = parse.FULL
+            while status == parse.FULL:
+                status, count, warps = parse.parse_lines(data, state, rows, skipped)
+                wrong = parse.parse_operations(data, state, self.names, self.memo, rows, count)
+                self.name_count = int(state[parse.NAMES])
+                if wrong != parse.OK or status not in (parse.OK, parse.FULL):
+                    raise self._error(wrong or status, text, state)
+                yield rows, count, warps
+            self.lines += text.count(b"\n")
         if state[parse.LEFT] > 0:
             raise self._error(parse.TOO_FEW_LINES, b"\n", state)
+
+    def texts(self) -> Iterator[bytes]:
+        """Whole lines behind the header, some megabytes at a time; sets ``header`` and ``lines``."""
+        with open_packed(self.path) as file:
+            self.header, self.lines = read_header(self.path, file)
+            yield from text_chunks(self.path, file)
+
+    def line_of(self, number: int) -> int:
+        """The line of the file that a line of ``texts`` and its header is."""
+        return number
 
     def _error(self, status: int, text: bytes, state: np.ndarray) -> FormatError:
         at = min(int(state[parse.AT]), len(text) - 1)
         begin, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
         line = text[begin:end].decode("utf-8", "replace").strip()[:80]
-        number = self.lines + text.count(b"\n", 0, begin) + 1
+        number = self.line_of(self.lines + text.count(b"\n", 0, begin) + 1)
         place = f"{self.path}:{number}:{at - begin + 1}"
         return FormatError(f"{place}: {parse.MESSAGES[status]}, in: {line!r}")
 

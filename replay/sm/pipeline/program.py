@@ -72,7 +72,7 @@ def load_pipeline_program(
 
 def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray, texture: texture_unit.Spec) -> np.ndarray:
     """Kind of each instruction for the engine: ``program.kinds``, and fences."""
-    kind, fences = kinds(instructions, op.TEXTURE if texture.path == "cache" else op.LOAD)
+    kind, fences = kinds(instructions, op.LOAD if texture.path == "l1" else op.TEXTURE)
     opcode = instructions["opcode"].astype(str)
     waits = ~from_sass | np.char.startswith(opcode, "MEMBAR") | np.char.startswith(opcode, "FENCE")
     kind[fences & waits] = op.FENCE

@@ -213,6 +213,8 @@ class Cache:
         if (probed == HIT_RESERVED and outcome != FAIL) or (probed == SECTOR_MISS and outcome == MISS):
             counted = probed
         self.counts["write" if request.is_write else "read", counted] += 1
+        if request.is_texture:
+            self.counts["texture_read", counted] += 1
         if outcome == HIT:
             self.data_port_busy += 1
         return outcome

@@ -52,7 +52,7 @@ class DramConfig:
 
 @dataclass(frozen=True)
 class TextureConfig:
-    """The texture cache, and whether texture instructions use it."""
+    """The texture cache or unit, and whether texture instructions use it."""
 
     used: bool = False
     sets: int = 4
@@ -62,6 +62,15 @@ class TextureConfig:
     requests: int = 8
     lines: int = 128
     results: int = 2
+    path: str = "cache"
+    latency_cycles: int = 150
+    quads_per_cycle: int = 1
+    quads_per_request: int = 2
+    queue_entries: int = 8
+
+    @property
+    def is_unit(self) -> bool:
+        return self.path == "unit"
 
 
 @dataclass(frozen=True)

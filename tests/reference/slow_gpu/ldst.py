@@ -11,6 +11,7 @@ from .coalesce import Access
 from .collector import Registers
 from .request import Request
 from .texture import Line, TextureCache
+from .texture_unit import TextureUnit, requests
 from .warp import Op
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class LdSt:
         self.stages: list[Op | None] = [None] * config.shared_latency
         self.l1 = Cache(config.l1, lambda address: address)
         self.texture = TextureCache(config.texture)
+        self.texture_unit = TextureUnit(config.texture)
         self.queues: list[list[Request | None]] = [[None] * config.l1_latency for _ in range(config.l1_banks)]
         self.responses: deque[Request] = deque()
         self.pending: Counter[tuple[int, int]] = Counter()  # accesses under way by (warp, register)
@@ -47,6 +49,7 @@ class LdSt:
         self.texture.cycle(self.sm.gpu.may_send(self.sm.number), self._ask)
         for queue in self.queues:
             self._advance(queue)
+        self.texture_unit.cycle(self.sm.gpu.now, self._put)
         if self.dispatch is not None and self._access(self.dispatch):
             self._leave(self.dispatch)
 
@@ -59,7 +62,21 @@ class LdSt:
         self.dispatch = op
         if op.instruction.is_load and op.instruction.space != "shared":
             for register in op.instruction.written:
-                self.pending[op.warp, register] += len(op.accesses)
+                self.pending[op.warp, register] += len(op.accesses) + (op.texels > 0)
+
+    def ask_unit(self, op: Op) -> None:
+        """The requests of an instruction of the texture unit."""
+        op.requests = requests(op, self.config.texture)
+        op.accesses = [access for request in op.requests for access in request]
+        op.texels = len(op.accesses)
+
+    def _put(self, op: Op, access: Access) -> bool:
+        """Whether an access could enter its bank."""
+        queue = self.queues[access.address // self.config.bank_bytes % self.config.l1_banks]
+        if queue[-1] is not None:
+            return False
+        queue[-1] = self._request(op, access)
+        return True
 
     def _write_back(self) -> None:
         """The held result is written if its bank is free; then the next client in turn may hand in one."""
@@ -79,6 +96,7 @@ class LdSt:
 
     def _written(self, op: Op) -> None:
         self._copied(op)
+        self.texture_unit.texel(op, self.sm.gpu.now)
         is_complete = False
         for register in op.instruction.written:
             key = (op.warp, register)
@@ -110,6 +128,8 @@ class LdSt:
             return op
         if client == "texture" and self.texture.results:
             return self.texture.results.popleft()
+        if client == "texture":
+            return self.texture_unit.result(self.sm.gpu.now)
         if client == "bypass" and self.bypassed is not None:
             request, self.bypassed = self.bypassed, None
             if request.is_atomic:
@@ -164,6 +184,7 @@ class LdSt:
     def _hit(self, op: Op) -> None:
         """A hit does not pass through write-back."""
         self._copied(op)
+        self.texture_unit.texel(op, self.sm.gpu.now)
         for register in op.instruction.written:
             key = (op.warp, register)
             self.pending[key] -= 1
@@ -181,6 +202,8 @@ class LdSt:
             return not op.mask or op.countdown == 0
         if not op.accesses:
             return True
+        if instruction.space == "texture" and self.config.texture.is_unit:
+            return self.texture_unit.enter(op)
         if instruction.space == "texture":
             if self.texture.access(op, op.accesses[-1]):
                 op.accesses.pop()

@@ -174,12 +174,14 @@ def _keys(table: dict) -> Iterator[tuple[int, int, int]]:
 
 
 def _addresses(table: dict) -> dict[tuple[int, int, int], dict[int, int]]:
-    """Lane -> address by (warp, visit, instruction)."""
+    """Lane -> address by (warp, visit, instruction); further sectors of a texture have numbers from 32 on."""
     found = {}
     values, offsets = table["address"].tolist(), table["address_offset"].tolist()
     for row, (key, mask) in enumerate(zip(_keys(table), table["lane_mask"].tolist(), strict=True)):
         lanes = [lane for lane in range(32) if mask >> lane & 1]
-        found[key] = dict(zip(lanes, values[offsets[row] : offsets[row + 1]], strict=True))
+        of_row = values[offsets[row] : offsets[row + 1]]
+        further = range(32, 32 + len(of_row) - len(lanes))
+        found[key] = dict(zip((*lanes, *further), of_row, strict=True))
     return found
 
 

@@ -31,5 +31,10 @@ class Request:
         return self.op is not None and self.op.instruction.is_atomic
 
     @property
+    def is_texture(self) -> bool:
+        """Whether it reads texels, where instructions say so."""
+        return bool(getattr(getattr(self.op, "instruction", None), "is_texture", False))
+
+    @property
     def is_write_back(self) -> bool:
         return self.op is None and self.is_write

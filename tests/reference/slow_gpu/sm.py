@@ -144,6 +144,8 @@ class Sm:
             return
         if instruction.space == "shared":
             op.countdown = coalesce.bank_cycles(op)
+        elif instruction.space == "texture" and self.config.texture.is_unit:
+            self.ldst.ask_unit(op)
         elif instruction.space == "texture":
             line = self.config.texture.line_bytes
             ends = ((address, address + instruction.bytes - 1) for address in op.addresses.values())

@@ -17,6 +17,8 @@ class Op:
         self.number = -1  # order of issue, over all SMs
         self.countdown = self.instruction.initiation
         self.accesses: list = []
+        self.requests: list = []  # of the texture unit
+        self.texels = 0  # sectors that the texture unit waits for
         self.under_way = 0  # of a copy: accesses that are not done
 
     @property

@@ -179,7 +179,9 @@ SM_VALUES = {
     "scheduler.count": (4, 1, 2), "scheduler.policy": ("lrr", "gto", "oldest", "two-level", "gtlrr"),
     "sm.warps": (4, 8, 16), "sm.registers": (65536, 16384), "sm.concurrent_kernels": (1, 1, 2, 3),
     "sm.kernel_launch_cycles": (0, 7, 100), "lsu.queue_entries": (8, 1, 2), "lsu.issue_cycles": (4, 1, 9),
-    "lsu.perfect_memory": (False, False, False, True), "texture.path": ("cache", "l1"),
+    "lsu.perfect_memory": (False, False, False, True), "texture.path": ("cache", "l1", "unit"),
+    "texture.latency_cycles": (150, 1, 7), "texture.quads_per_cycle": (1, 2, 8),
+    "texture.quads_per_request": (2, 1, 4, 8), "texture.queue_entries": (8, 1, 2),
 }  # fmt: skip
 RT_VALUES = {
     "rt.cores": (1, 2), "rt.warps": (4, 1, 9), "rt.cache": ("l1", "l1", "private", "none"),

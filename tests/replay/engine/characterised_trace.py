@@ -153,7 +153,7 @@ def _address(line: Line, kernel: Kernel, warp: int, visit: int, lane: int) -> in
 
 def twin_config(values: dict[str, Any]) -> CharacterisedConfig:
     """The twin's GPU."""
-    base = twin_cases.twin_config({key: value for key, value in values.items() if key != "texture.path"})
+    base = twin_cases.twin_config(values)
     own = {
         name: values[f"rt.{name}"]
         for name in ("warps", "cores", "hit_cycles", "mshr_entries", "coalescing", "refused_chunk", "response",
@@ -169,7 +169,7 @@ def twin_config(values: dict[str, Any]) -> CharacterisedConfig:
         **vars(base), "schedulers": values["scheduler.count"], "registers": values["sm.registers"],
         "queue_entries": values["lsu.queue_entries"], "issue_cycles": values["lsu.issue_cycles"],
         "perfect_memory": values["lsu.perfect_memory"], "launch_cycles": values["sm.kernel_launch_cycles"],
-        "kernels": values["sm.concurrent_kernels"], "textures": values["texture.path"] == "cache",
+        "kernels": values["sm.concurrent_kernels"], "textures": values["texture.path"] != "l1",
         "rt": RtConfig(options, values["rt.cache"], private, values["rt.intersection_table"] == "baseline"),
     })  # fmt: skip
 
@@ -178,7 +178,8 @@ Found = dict[str, int]
 # Counters without a twin: they follow from other events, or the engine leaves them out while it sleeps
 OF_THE_ENGINE = {
     *(f"{cache}.{name}" for cache in ("l1d", "l2") for name in ("fills", "evictions", "write_backs", "merges")),
-    "l2.read_fails", "l2.write_fails", "l2.longest_reply_wait_cycles", "l2.request_wait_cycles",
+    "l2.read_fails", "l2.texture_read_fails", "l2.write_fails",
+    "l2.longest_reply_wait_cycles", "l2.request_wait_cycles",
     "dram.requests", "dram.row_hits", "dram.precharges", "dram.busy_ticks", "rt_unit.refused",
 }  # fmt: skip
 

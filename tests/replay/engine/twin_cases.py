@@ -57,6 +57,7 @@ def make(
     drawn = Random(f"options {seed}")
     values |= lockstep(drawn) if in_lockstep else options(drawn) | ticks(Random(f"ticks {seed}"))
     values |= instruction_cache(Random(f"instructions {seed}"), values)
+    values |= texture_unit(Random(f"texture unit {seed}"))
     values |= write_back(Random(f"write back {seed}"), values)
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
@@ -169,6 +170,19 @@ def instruction_cache(random: Random, others: dict[str, Any]) -> dict[str, Any]:
         "mshr_merges": pick((1, 3, 48)), "miss_queue": pick((1, 2, 4)),
     }  # fmt: skip
     return {f"instruction_cache.{name}": value for name, value in values.items()}
+
+
+def texture_unit(random: Random) -> dict[str, Any]:
+    """Values of a texture unit, in half of the cases."""
+    if random.random() < 0.5:
+        return {}
+    pick = random.choice
+    return {
+        "texture.path": "unit", "texture.sass_accesses": random.random() < 0.8,
+        "texture.latency_cycles": pick((1, 7, 90)),
+        "texture.quads_per_cycle": pick((1, 2, 8)), "texture.quads_per_request": pick((1, 2, 4, 8)),
+        "texture.queue_entries": pick((1, 2, 8)),
+    }  # fmt: skip
 
 
 def write_back(random: Random, others: dict[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,35 @@ def test_a_hit_waits_for_the_misses_before_it(tmp_path: Path) -> None:
     assert behind.value("gpu_cycles") > alone + 200
 
 
+@pytest.mark.parametrize(("quads", "requests"), [(1, 8), (2, 4), (4, 2), (8, 1)])
+def test_texels_of_some_quads_merge_into_sectors(tmp_path: Path, quads: int, requests: int) -> None:
+    """Lanes of one sector ask for it once a request, lanes of sectors of their own for each."""
+    values = "texture.path=unit", f"texture.quads_per_request={quads}"
+    for stride, sectors in ((0, requests), (4, max(requests, 4)), (128, 32)):
+        found = replay(tmp_path / f"case{stride}", [texture(1, stride), texture(2, stride)], *values)
+        for name, count in (("instructions", 1), ("requests", requests), ("sectors", sectors)):
+            assert counted(found, "lsu", f"texture_{name}") == 2 * count
+        assert counted(found, "lsu", "sectors") == 2 * sectors
+        assert counted(found, "lsu", "texture_misses") == 0
+
+
+def test_a_result_takes_the_latency_and_requests_the_rate(tmp_path: Path) -> None:
+    """After a warming access: cycles grow by latency_cycles, and by the quads that an instruction waits for."""
+    lines = [texture(1, 0), "1 R8 MOV 1 R1 0 0", texture(2, 0), "1 R9 MOV 1 R2 0 0"]
+
+    def cycles(name: str, lines: list[str], **values: int) -> int:
+        given = [f"texture.{key}={value}" for key, value in values.items()]
+        found = replay(tmp_path / name, lines, "texture.path=unit", *given)
+        return int(found.value("gpu_cycles") or 0)
+
+    base = cycles("base", lines, latency_cycles=10, quads_per_cycle=8)
+    assert cycles("slow", lines, latency_cycles=60, quads_per_cycle=8) == base + 2 * 50
+    many = [*lines[:2], *(texture(10 + number, 0) for number in range(16)), "1 R9 MOV 1 R25 0 0"]
+    one, two, eight = (cycles(f"{rate}", many, latency_cycles=10, quads_per_cycle=rate) for rate in (1, 2, 8))
+    assert one >= two + 16 * 4 - 20, "of 8 quads in pairs, one a cycle takes 4 cycles more"
+    assert two == eight, "a pair is a request, whatever the rate"
+
+
 def test_through_the_l1_or_without_accesses_where_the_description_says_so(tmp_path: Path) -> None:
     program = [texture(1, 128), "1 R8 MOV 1 R1 0 0", "1 R3 LDG.E 1 R2 4 1 0x10000000 4 0"]
     through = replay(tmp_path / "l1", program, "texture.path=l1")

@@ -1,16 +1,24 @@
 """Dynamic partitions: what they choose from counts written by hand, and that a replay adopts it."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import load
+from rayplay.replay.input.program import read_characterisation
+from rayplay.replay.launch.classes import join, parse
+from rayplay.replay.launch.shared import Shared
+from rayplay.replay.run.driver import Replay
 from rayplay.replay.sharing import slicer, tap
 from rayplay.replay.sharing.plan import Observed, Plan, Work
 from rayplay.replay.sharing.rules import read_partition
 from rayplay.replay.sm import ctas as dispatch
+from tests.replay.conftest import write_micro
 from tests.replay.launches import Kernel, write_kernels
 from tests.replay.sharing.test_together import digest, together
 
@@ -114,3 +122,30 @@ def test_a_replay_adapts_and_neither_quantum_nor_threads_matter(tmp_path: Path, 
         result.write(tmp_path / f"{number}.result", {"command": "test"})
         assert digest(tmp_path / f"{number}.result") == digest(tmp_path / "0.result")
     assert result.by_class["classes"][0]["passes"].min() >= 1
+
+
+def test_the_counts_of_crisps_own_run_give_the_hologram_one_way() -> None:
+    """Hits by recency that CRISP's artifact prints for rendering beside the hologram, which has none."""
+    graphics = [2013442, 225206, 71632, 44270, 23630, 9482, 3420, 2544, 1704, 2102, 2722, 3340, 4692, 5876, 4840, 4312]
+    assert tap.best_ways(np.array([graphics, [0] * 16]), 1) == (15, 1)
+
+
+def test_hits_on_lines_that_a_class_wrote_are_no_utility(
+    tmp_path: Path, op: Callable[..., Any], load_op: Callable[..., Any]
+) -> None:
+    """As the hologram reads its phases: only lines that were written back and fetched again count."""
+    store, lines = op("store", "lsu", 1, 1, -1, 0, "global"), 96
+
+    def address(warp: int, visit: int, index: int, lane: int) -> int:
+        return 128 * ((17 * warp + visit) % lines) + 4 * lane
+
+    ops = {"dirty": [store, load_op(), op()], "clean": [load_op(), op()]}
+    for name, own in ops.items():
+        write_micro(tmp_path / f"{name}.trace", own, [60] * 16, address)
+    texts = [f"{name}={tmp_path / name}.trace" for name in ops]
+    shared = Shared(join([parse(text) for text in texts]), read_partition("tap", ["partition.period_cycles=400"]))
+    gpu = load("mobile", [*GPU, "l1.bytes=1024", "l1.ways=8"])
+    machine = Machine(shared.joined.trace, gpu, read_characterisation(shared.joined.trace, None), sharing=shared)
+    Replay(machine).run(lambda standing: None)
+    dirty, clean = machine.memory.l2.tags.owners.use.reshape(-1, 2, 16).sum(axis=(0, 2))
+    assert 20 * dirty < clean

@@ -28,7 +28,8 @@ from tests.replay.launches import Kernel, write_kernels
 GPU = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=50", "sm.concurrent_kernels=4")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "as it is": (), "private": ("rt.cache=private",), "past caches": ("rt.cache=none",),
-    "textures": ("texture.path=cache",), "two-level": ("scheduler.policy=two-level",),
+    "textures": ("texture.path=cache",), "texture unit": ("texture.path=unit",),
+    "two-level": ("scheduler.policy=two-level",),
 }  # fmt: skip
 ACCESSES = [f"{kind}_{what}" for kind in ("read", "write") for what in ("hits", "pending_hits")]
 ACCESSES += [f"{kind}_{what}_misses" for kind in ("read", "write") for what in ("line", "sector")]

@@ -45,10 +45,11 @@ def drawn(
     sink: AnySink = None,
     backend: str = "machine",
     camera: Camera = CAMERA,
+    rules: Rules | None = None,
 ) -> Picture:
     """The picture of a scene."""
     shaders = read_shaders(BUILT_IN, shader) if isinstance(shader, str) else shader
-    return draw_scene(made, shaders, camera, SIZE, Rules(), sink, backend, progress=False)
+    return draw_scene(made, shaders, camera, SIZE, rules or Rules(), sink, backend, progress=False)
 
 
 def middle(picture: Picture) -> np.ndarray:

@@ -11,7 +11,7 @@ from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.laws.check import validate
 from rayplay.tracer.graphics.environment import COSINE, TABLE_SIDE, brdf_table, legendre, lobe
 from rayplay.tracer.graphics.frame import AMBIENT, LIGHT, SUN
-from rayplay.tracer.graphics.stages import BACKGROUND
+from rayplay.tracer.graphics.stages import BACKGROUND, Rules
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.textured import INSTANCE, Surface
 from tests.tracer.graphics.scenes import SIZE, drawn, joined, middle, scene, square
@@ -146,6 +146,31 @@ def test_stages_are_launches_on_the_stream_of_their_draw(tmp_path: Path) -> None
     for stage, ctas in zip(picture.stages, kernels["grid_x"], strict=True):
         assert ctas == -(-stage.shaded // 64)
         assert stage.live <= stage.shaded
+
+
+def test_by_crisps_rules_stages_find_their_data_in_the_l2(tmp_path: Path) -> None:
+    """Every buffer of a vertex kernel, and varyings of the whole CTAs of a fragment kernel."""
+    with TraceWriter(tmp_path / "a.trace", {}) as writer:
+        picture = drawn(scene([square(0, 3.0)], [RED]), sink=writer, rules=Rules("crisp"))
+    trace = open_trace(tmp_path / "a.trace")
+    assert not list(validate(trace))
+    copies, accesses = trace.read("copies"), trace.read("accesses")
+    vertex, fragment = (copies["kernel_id"] == kernel for kernel in (0, 1))
+    whole = picture.stages[1].shaded // 64 * 64
+    assert whole
+    assert sorted(copies["bytes"][fragment].tolist()) == [8 * whole, 12 * whole, 12 * whole]
+    warps = trace.read("warps")["kernel_id"][accesses["warp_id"]]
+    spaces = trace.read("instructions")["memory_space"][accesses["instruction_id"]]
+    for row in np.flatnonzero((warps == 0) & (spaces == "global")):
+        first = accesses["address"][accesses["address_offset"][row]]
+        inside = (copies["address"][vertex] <= first) & (first < copies["address"][vertex] + copies["bytes"][vertex])
+        assert inside.sum() == 1, "each access of a vertex kernel is to one of them"
+
+
+def test_without_crisps_rules_no_data_is_in_the_l2(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "a.trace", {}) as writer:
+        drawn(scene([square(0)], [RED]), sink=writer)
+    assert not open_trace(tmp_path / "a.trace").rows("copies")
 
 
 def test_records_place_turn_and_scale_instances_and_choose_their_layer() -> None:

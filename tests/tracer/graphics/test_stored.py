@@ -11,12 +11,13 @@ from rayplay.tracer.__main__ import TEXTURE_FORMATS as COMMAND_FORMATS
 from rayplay.tracer.__main__ import TILINGS as COMMAND_TILINGS
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.graphics.stored import TEXTURE_FORMATS, Storage
+from rayplay.tracer.memory import image_record as record
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.encode import encode
 from rayplay.tracer.memory.images import Sampler, Texture, place_texture
-from rayplay.tracer.memory.layout import TILINGS
+from rayplay.tracer.memory.layout import FORMATS, TILINGS, Layout, below, plain
 from rayplay.tracer.scenes.textured import read_textured
-from tests.reference.block_slow import picture
+from tests.reference.block_slow import address, picture
 from tests.tracer.harness.execution import Handle, both
 
 
@@ -123,6 +124,40 @@ def test_layers_and_levels_are_where_look_ups_read_them(chosen: str, tiling: str
     handle = Handle(np.zeros(1), make)
     out = both(LAYERED, [handle, points, np.zeros((len(points), 4), np.float32)], block=(len(points), 1, 1))
     assert np.array_equal(out.buffers[2], np.concatenate(wanted))
+
+
+@pytest.mark.parametrize("chosen", TEXTURE_FORMATS)
+def test_levels_of_crisp_lie_below_the_first(chosen: str) -> None:
+    """Each texel of each level lies where its place in the whole image says; origins by hand."""
+    chain = [np.zeros((64 >> k, 128 >> k, 4), np.uint8) for k in range(4)]
+    memory = DeviceMemory()
+    images = Storage(chosen).place(memory, chain, "x", "2d", "crisp")
+    origins = [(0, 0), (0, 64), (64, 64), (64, 80)]
+    tiles = Layout(FORMATS.get(chosen, plain(4)), "crisp").level(128, 96)
+    for image, (x, y), level in zip(images, origins, chain, strict=True):
+        words = image.words(record.TEXTURE_MAGIC)
+        height, width = level.shape[:2]
+        offsets = tiles.offsets(width, height, 1, (int(words[record.ORIGIN_X]), int(words[record.ORIGIN_Y])))
+        kept = np.stack(list(offsets)) >> words[record.ADDRESS_SHIFT] & words[record.ADDRESS_MASK]
+        wanted = [[address("crisp", chosen, x + i, y + j, 128, 96) for i in range(width)] for j in range(height)]
+        assert np.array_equal(kept, wanted), (chosen, x, y)
+        assert words[record.ADDRESS_BASE] == images[0].words(record.TEXTURE_MAGIC)[record.ADDRESS_BASE]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 64), (64, 1), (5, 3), (37, 70)])
+@pytest.mark.parametrize("chosen", TEXTURE_FORMATS)
+def test_levels_of_crisp_keep_clear_of_each_other(chosen: str, size: tuple[int, int]) -> None:
+    sizes = [(max(size[0] >> k, 1), max(size[1] >> k, 1)) for k in range(max(size).bit_length())]
+    form = FORMATS.get(chosen, plain(4))
+    layouts = below(form, sizes)
+    seen: set[int] = set()
+    for layout, (width, height) in zip(layouts, sizes, strict=True):
+        level = layout.level(width, height)
+        offsets = np.stack(list(level.offsets(width, height, 1, layout.origin)))
+        assert offsets.max() < level.extent
+        found = set((offsets >> (4 if form.side == 4 else 0)).reshape(-1).tolist())
+        assert not seen & found
+        seen |= found
 
 
 def drawn(scene: Path, tmp_path: Path, *words: str) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.images import Image, Sampler, Texture, place_texture
+from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.units.texture.levels import MANTISSA_BITS, STEPS
-from tests.reference.texture_slow import fetch_chain, level_of_detail, log2_floor
+from tests.reference.texture_slow import along, fetch_chain, level_of_detail, log2_floor, shared
 from tests.tracer.harness.execution import Handle, both, execute
 
 MODES = ("wrap", "mirror", "clamp")
@@ -59,6 +60,14 @@ def kernel(instruction: str, words: int) -> str:
     mov.u32 %t, %tid.x; mul.wide.u32 %rd3, %t, {4 * words}; add.s64 %rd1, %rd1, %rd3;
     mul.wide.u32 %rd3, %t, 16; add.s64 %rd2, %rd2, %rd3; rem.u32 %r9, %t, 5;
     {reads} {instruction} st.global.v4.b32 [%rd2], {{%q0, %q1, %q2, %q3}}; ret; }}"""
+
+
+def recorded(sink: MemorySink) -> list[int]:
+    """Addresses of the only texture access."""
+    instructions, accesses = sink.table("instructions"), sink.table("accesses")
+    (row,) = np.flatnonzero(instructions["operation_class"][accesses["instruction_id"]] == "texture")
+    first, end = accesses["address_offset"][row : row + 2]
+    return [int(address) for address in accesses["address"][int(first) : int(end)]]
 
 
 def looked_up(text: str, texture: Handle, given: np.ndarray) -> np.ndarray:
@@ -181,6 +190,53 @@ def test_textures_of_one_texel_and_very_long_ones(shape: tuple[int, int]) -> Non
             four(chain, False), list(words), (level, 1, []), "linear", (0, 2, ("wrap",) * 3, True, False)
         )
         assert np.array_equal(found[thread], wanted)
+
+
+def read_texels(shape: tuple[int, ...], x: np.float32, y: np.float32, linear: bool) -> set[tuple[int, int]]:
+    """Row and column of the texels of a level that a look-up weighs."""
+    columns, rows = (along(c, n, "wrap", True, linear) for c, n in ((x, shape[1]), (y, shape[0])))
+    weights = shared(columns[-1][1] if linear else Fraction(0), rows[-1][1] if linear else Fraction(0), Fraction(0))
+    return {(rows[j][0], columns[i][0]) for i in range(len(columns)) for j in range(len(rows)) if weights[i, j, 0]}
+
+
+@pytest.mark.parametrize(("level_filter", "anisotropy"), [("nearest", 1), ("linear", 1), ("linear", 7)])
+@pytest.mark.parametrize("levels", [6, 1])
+@pytest.mark.parametrize("linear", [True, False])
+def test_an_access_has_the_sectors_of_its_texels(level_filter: str, anisotropy: int, levels: int, linear: bool) -> None:
+    """One address a lane, of its first texel, then each further sector of all texels, once."""
+    chain = chain_of("2d", 1, 13)[:levels]
+    steps, points = slopes(32, 2, 14), np.random.default_rng(15).uniform(-1, 2, (32, 2)).astype(np.float32)
+    text = kernel("tex.grad.2d.v4.f32.f32 {%q0, %q1, %q2, %q3}, [%rd0, {%f1, %f2}], {%f3, %f4}, {%f5, %f6};", 6)
+    filters = {"filter": "linear" if linear else "nearest", "level_filter": level_filter}
+    handle = chained(chain, "2d", max_anisotropy=anisotropy, address=("wrap",) * 3, **filters)
+    given = np.ascontiguousarray(np.concatenate([points, steps.reshape(32, -1)], axis=1))
+    out = both(text, [handle, given, np.zeros((32, 4), np.float32)])
+    found = recorded(out.sink)
+    starts = np.cumsum([0, *(level.nbytes for level in chain)])
+    wanted: set[int] = set()
+    for point, step in zip(points, steps, strict=True):
+        detail, samples, axis = level_of_detail([37, 20], *step.tolist(), anisotropy)
+        detail = min(detail, Fraction(levels - 1))
+        if levels == 1:
+            samples = 1
+        of = [int(detail), int(detail) + 1][: 2 if detail % 1 else 1]
+        if level_filter == "nearest":
+            of = [int(np.ceil(detail + Fraction(1, 2))) - 1]
+        for sample in range(1, samples + 1):
+            share = sample / (samples + 1) - 0.5
+            x, y = (np.float32(float(c) + share * float(d)) for c, d in zip(point, step[axis], strict=True))
+            if samples == 1:
+                x, y = point
+            for level in of:
+                shape = chain[level].shape
+                texels = read_texels(shape[:2], x, y, linear)
+                wanted |= {int(starts[level]) + 4 * (shape[1] * row + column) for row, column in texels}
+    base = min(found) & -256  # where buffers begin
+    assert {(address - base) >> 5 for address in found} == {offset >> 5 for offset in wanted}
+    further = found[32:]
+    assert all(address % 32 == 0 for address in further)
+    assert not {address >> 5 for address in further} & {address >> 5 for address in found[:32]}
+    assert len(set(further)) == len(further)
 
 
 def test_the_base_level_is_read_where_no_level_is_named() -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from rayplay.tracer.lower.texture import texels
 from rayplay.tracer.lower.texture.axes import AXIS_BYTES, INTEGER, SECOND, VALID, WEIGHT
 from rayplay.tracer.memory import image_record as image
-from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.units.footprint.unit import TAPS
 from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
+from rayplay.tracer.units.texture.unit import RECORDED_BYTES
 
 CORNERS = {1: 2, 2: 4, 3: 8}
 FACE_BYTES = 3 * AXIS_BYTES
@@ -140,7 +142,7 @@ class Footprint:
   %resident.at = getelementptr i8, ptr %results, i64 {4 * SLOT_BYTES}
   store $I splat (i32 1), ptr %resident.at, align 64""")
         if self.records:
-            self._note_addresses(offset)
+            self._note_first(offset)
         self.put("  br i1 %blends, label %linear, label %near")
         self.put("near:")
         self._tap(0, offset, (0, 0, 0), "splat (i32 256)", "near")
@@ -161,20 +163,35 @@ missing:
 leave:
   ret i64 0""")
 
-    def _note_addresses(self, offset: str) -> None:
-        """Addresses that accesses are recorded with (``texel.address_of``)."""
+    def _address(self, name: str, offset: str) -> None:
+        """The address of a texel of each lane that an access is recorded with (``texel.address_of``)."""
         self.put(f"""
+  %{name}.moved = lshr $I {offset}, %shifts
+  %{name}.within = and $I %{name}.moved, %offset.masks
+  %{name}.long = zext $I %{name}.within to <32 x i64>
+  %{name}.address = add <32 x i64> %{name}.long, %base.spread""")
+
+    def _note_first(self, offset: str) -> None:
+        """The address of each lane's first texel into its slot."""
+        self.put("""
   %shift = trunc i64 %address.shift to i32
   %shifts = spread i32 %shift
-  %offset.moved = lshr $I {offset}, %shifts
   %offset.mask = trunc i64 %address.mask to i32
   %offset.masks = spread i32 %offset.mask
-  %offset.kept = and $I %offset.moved, %offset.masks
-  %offset.long = zext $I %offset.kept to <32 x i64>
-  %base.spread = spread i64 %address.base
-  %addresses = add <32 x i64> %offset.long, %base.spread
+  %base.spread = spread i64 %address.base""")
+        self._address("first", offset)
+        self.put(f"""
+  %first.kept = and <32 x i64> %first.address, splat (i64 {-RECORDED_BYTES})
   %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
-  store <32 x i64> %addresses, ptr %addresses.at, align 64""")
+  store <32 x i64> %first.kept, ptr %addresses.at, align 64""")
+
+    def _note(self, tap: int, name: str, offset: str) -> None:
+        """Leave the address of a texel that is read to the unit ``footprint``."""
+        self._address(name, offset)
+        self.put(f"""
+  %{name}.noted = select $B %{name}.some, <32 x i64> %{name}.address, <32 x i64> %first.address
+  %{name}.noted.at = getelementptr i8, ptr %rows, i64 {TAPS + tap * SLOT_BYTES}
+  store <32 x i64> %{name}.noted, ptr %{name}.noted.at, align 64""")
 
     def _load(self, name: str, axis: int, place: int, kind: str) -> None:
         self.put(f"""
@@ -237,6 +254,13 @@ leave:
             corner = tap & 1, tap >> 1 & 1, tap >> 2
             parts = ["%layer.offset", *(f"%off.{axis}.{corner[axis]}" for axis in range(self.axes))]
             self._tap(tap, self._sum(f"corner.{tap}", parts), corner, weight, "linear")
+            if self.records:
+                self._note(tap, f"linear.{tap}", f"%corner.{tap}.{self.axes - 1}")
+        if self.records:
+            self.put(f"""
+  %footprint.at = getelementptr i8, ptr %units, i64 {8 * NUMBERS["footprint"]}
+  %footprint = load ptr, ptr %footprint.at
+  %noted = call i64 %footprint(ptr %machine, ptr %rows, i64 %mask, i64 {len(weights)})""")
         self._classes("blend", texels.BLENDED, len(weights))
 
     def _classes(self, path: str, kinds: Iterable[int], taps: int) -> None:

@@ -24,6 +24,7 @@ from rayplay.tracer.units.texture.plan import HANDLE, RESULTS, SAMPLE, SAMPLER, 
 
 PLAIN_RESULTS = RESULTS[:3]
 DETAIL = TEXTURE.pack(detail=3)
+SECTORS = TEXTURE.pack(sectors=1)
 IMAGE_WORDS = {
     "base": image.BASE, "layers": image.LAYERS, "row.step": image.ROW_BYTES, "slice.step": image.SLICE_BYTES,
     "element": image.ELEMENT, "channels": image.CHANNELS, "total": image.TOTAL_BYTES, "srgb": image.SRGB,
@@ -69,7 +70,7 @@ def is_plain(settings: int) -> bool:
 
 def texture_function(e: Emitter, settings: int) -> str:
     """The function that does an instruction with these settings."""
-    settings &= ~DETAIL  # one function does all textures without a chain
+    settings &= ~(DETAIL | SECTORS)  # one function does all textures without a chain
     name = f"texture.{settings}"
     if name not in e.helpers:
         e.helper("texture.axis", lambda: AXIS)

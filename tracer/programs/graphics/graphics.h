@@ -26,6 +26,7 @@ struct Draw {
     const float* normal;
     const float* coordinates;
     const float* layer;
+    const float2* steps;  // change of the coordinates to the pixel beside and to the one above or below; null: the quad's
     const unsigned* slots;
     float4* target;
     unsigned long long maps[MAPS];  // handles, 0 for none
@@ -84,19 +85,23 @@ __device__ inline float3 along_y(float3 a) { return make_float3(along_y(a.x), al
 struct Coordinates {
     float u, v;
     float2 along_x, along_y;
+    float2 step_x, step_y;  // what decides the level of detail
 };
 
 __device__ inline Coordinates quad_coordinates(unsigned thread) {
     float u = draw.coordinates[2 * thread], v = draw.coordinates[2 * thread + 1];
-    return {u, v, make_float2(along_x(u), along_x(v)), make_float2(along_y(u), along_y(v))};
+    float2 x = make_float2(along_x(u), along_x(v)), y = make_float2(along_y(u), along_y(v));
+    if (!draw.steps) return {u, v, x, y, x, y};
+    float2 step = draw.steps[thread];
+    return {u, v, x, y, make_float2(step.x, 0.0f), make_float2(0.0f, step.y)};
 }
 
 __device__ inline float4 sample(Map map, const Coordinates& at) {
-    return tex2DGrad<float4>(draw.maps[map], at.u, at.v, at.along_x, at.along_y);
+    return tex2DGrad<float4>(draw.maps[map], at.u, at.v, at.step_x, at.step_y);
 }
 
 __device__ inline float4 sample_layer(Map map, const Coordinates& at, int layer) {
-    return tex2DLayeredGrad<float4>(draw.maps[map], at.u, at.v, layer, at.along_x, at.along_y);
+    return tex2DLayeredGrad<float4>(draw.maps[map], at.u, at.v, layer, at.step_x, at.step_y);
 }
 
 __device__ inline bool has(Map map) { return draw.maps[map] != 0; }

@@ -24,9 +24,10 @@ DETAIL = {"level": GIVEN_LEVEL, "grad": GRADIENTS}
 TEXTURE = Settings(
     "TEXTURE",
     "action[2] geometry[3] result[3] integer component[2] has_sampler indirect sampler_indirect has_offset query[4] "
-    "detail[2] kept[40]",
+    "detail[2] sectors kept[40]",
 )
 """``indirect``: the handle is at the address, in the parameter buffer, that the slot holds.
+``sectors``: whether sectors of the texels are noted (``units.footprint``).
 ``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the rows of the records that a warp
 shares."""
 

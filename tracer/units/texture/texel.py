@@ -65,6 +65,7 @@ def texel_offset(record: int, x: int, y: int, z: int) -> int:
     start = z * word(record, image.SLICE_BYTES)
     if word(record, image.FIELDS) == 0:
         return start + y * word(record, image.ROW_BYTES) + x * texel_bytes(record)
+    x, y = x + word(record, image.ORIGIN_X), y + word(record, image.ORIGIN_Y)
     return start + along(record, image.FIELD_X, x) + along(record, image.FIELD_Y, y)
 
 

@@ -3,8 +3,9 @@
 Texels are blended in float64 with weights in 1/256 that make up 1, texels of weight 0 not at all, and the result is
 rounded once. Look-ups of several levels or samples are rounded each, then summed in the same way. A float result of an
 integer texture read as such, and an integer result of a float texture, are bits.
-An access is recorded with the address of the texel nearest to the origin of the lane's footprint, brought into the
-image. Layers and faces are clamped to the image's.
+An access is recorded with the 16 bytes around the texel nearest to the origin of each lane's footprint, brought into
+the image, and with the further sectors of the footprints (``units.footprint``). Layers and faces are clamped to the
+image's.
 """
 
 import numpy as np
@@ -17,6 +18,7 @@ from rayplay.tracer.native.floats import f16_of, f32_of
 from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.units.footprint.unit import COUNT, finish, note
 from rayplay.tracer.units.memory import END, FIRST, HOST, ROW_BYTES, host_place, refuse
 from rayplay.tracer.units.settings import take
 from rayplay.tracer.units.texture import addressing, levels
@@ -28,6 +30,7 @@ KEPT_ROWS = 8 * MACHINE.bounds
 RESULT_F16, RESULT_F16X2 = 3, 4
 # int64 words of the scratch: per axis the two texels and the weight of the second, -1 for the border
 FOOTPRINT = 9
+RECORDED_BYTES = 16
 SUMS = SCRATCH + 8 * FOOTPRINT  # float64 of the four channels
 UNORM, SNORM, SIGNED, UNSIGNED_INT, HALF, FLOAT = 0x10D2, 0x10D0, 0x10D7, 0x10DA, 0x10DD, 0x10DE
 """OpenCL's channel types, of 8 bits where there are more, as PTX numbers them."""
@@ -143,7 +146,17 @@ def value_of(
 def note_address(record: int, rows: int, lane: int, footprint: np.ndarray) -> None:
     """The address that a lane's access is recorded with."""
     x, y, z = max(footprint[0], 0), max(footprint[3], 0), max(footprint[6], 0)
-    store_i64(rows + ADDRESSES + 8 * lane, address_of(record, texel_offset(record, x, y, z)))
+    store_i64(rows + ADDRESSES + 8 * lane, address_of(record, texel_offset(record, x, y, z)) & -RECORDED_BYTES)
+
+
+@compiled
+def note_texels(record: int, rows: int, settings: int, footprint: np.ndarray) -> None:
+    """Note the texels of a footprint that are read."""
+    for tap in range(8 if footprint[8] else 4 if footprint[5] or take(settings, TEXTURE.action) == GATHER else 2):
+        x, y, z = footprint[tap & 1], footprint[3 + (tap >> 1 & 1)], footprint[6 + (tap >> 2)]
+        weight = addressing.weight_of(tap, footprint[2], footprint[5], footprint[8])
+        if (weight or take(settings, TEXTURE.action) == GATHER) and x >= 0 and y >= 0 and z >= 0:
+            note(rows, address_of(record, texel_offset(record, x, y, z)))
 
 
 @compiled
@@ -170,6 +183,8 @@ def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, 
             locate(level, sampler, rows, lane, settings, pick, sample, footprint)
             if sample == 0 and step == 0:
                 note_address(level, rows, lane, footprint)
+            if take(settings, TEXTURE.sectors):
+                note_texels(level, rows, settings, footprint)
             weight, outside = pick.weight if step else levels.ONE - pick.weight, footprint.min() < 0
             for number in range(4):
                 value = value_of(machine, level, sampler, settings, footprint, outside, number)
@@ -277,6 +292,7 @@ def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     if take(settings, TEXTURE.action) > GATHER:
         return query(machine, rows, mask, settings)
     first, second, shared = 0, 0, True
+    store_i64(rows + COUNT, 0)
     for lane in range(32):
         if not mask >> lane & 1:
             continue
@@ -294,6 +310,7 @@ def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
         shared = shared and (first == 0 or (first, second) == kept)
         first, second = kept
         sample_lane(machine, rows, lane, settings, record, sampler)
+    finish(rows, mask)
     if shared and take(settings, TEXTURE.kept):
         row = load_i64(machine + KEPT_ROWS) + ROW_BYTES * (take(settings, TEXTURE.kept) - 1)
         store_i64(row, first)

@@ -33,7 +33,7 @@ class CharacterisedConfig(GpuConfig):
     perfect_memory  every memory instruction takes issue_cycles + l1_latency.
     launch_cycles   from the launch of a kernel to its first CTA.
     kernels         window of unfinished kernels; kernels of different streams in it run together.
-    textures        texture instructions use the texture cache; else the L1.
+    textures        texture instructions use the texture cache or unit; else the L1.
     """
 
     queue_entries: int

@@ -27,6 +27,8 @@ class Op:
         self.countdown = self.cycles = 0  # that an access to shared memory takes
         self.accesses: list = []
         self.parts = 0
+        self.requests: list = []  # of the texture unit
+        self.texels = 0
 
 
 class Lsu(LdSt):
@@ -54,7 +56,8 @@ class Lsu(LdSt):
             *self.stages,
             *(one for queue in self.queues for one in queue),
         )
-        queued = (self.waiting, self.responses, self.l1.miss_queue, self.texture.fragments, self.texture.results)
+        textures = (self.texture.fragments, self.texture.results, self.texture_unit.waiting, self.texture_unit.results)
+        queued = (self.waiting, self.responses, self.l1.miss_queue, *textures)
         return all(one is None for one in held) and not any(queued)
 
     def enter(self, op: Op) -> None:
@@ -68,6 +71,10 @@ class Lsu(LdSt):
         instruction, config, sm = op.instruction, self.config, self.sm
         if instruction.space == "shared":
             op.countdown = op.cycles = coalesce.bank_cycles(op)
+            return
+        if instruction.space == "texture" and config.texture.is_unit:
+            self.ask_unit(op)
+            op.parts = len(op.accesses) + (op.texels > 0)
             return
         if instruction.space == "texture":
             size = config.texture.line_bytes
@@ -90,7 +97,11 @@ class Lsu(LdSt):
         if self.dispatch is None and self.waiting and self.waiting[0].arrives <= self.sm.gpu.now:
             self.dispatch = self.waiting.popleft()
         self.is_blocked = False
+        before = dict(self.texture_unit.counts)
         super().cycle()
+        for name, count in self.texture_unit.counts.items():
+            self.count(f"texture_{name}", count - before[name])
+        self.count("sectors", self.texture_unit.counts["sectors"] - before["sectors"])
         self.count("blocked_cycles", self.is_blocked)
 
     def _end_perfect(self) -> None:
@@ -107,6 +118,7 @@ class Lsu(LdSt):
 
     def _part_done(self, op: Op) -> None:
         """The last part of a load or of an atomic with a result releases its slot."""
+        self.texture_unit.texel(op, self.sm.gpu.now)
         op.parts -= 1
         if op.parts <= 0 and op.instruction.has_result:
             self._release(op)
@@ -125,6 +137,8 @@ class Lsu(LdSt):
             return op
         if client == "texture" and self.texture.results:
             return self.texture.results.popleft()
+        if client == "texture":
+            return self.texture_unit.result(self.sm.gpu.now)
         if client == "bypass" and self.bypassed is not None:
             request, self.bypassed = self.bypassed, None
             return request.op

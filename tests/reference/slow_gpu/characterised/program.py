@@ -42,6 +42,7 @@ class Instruction:
     bypasses: bool = False
     is_barrier: bool = False
     is_fence: bool = False
+    is_texture: bool = False
 
 
 @dataclass
@@ -223,7 +224,15 @@ def decode(
     is_reduction, is_store, is_atomic = parts[0] == "red", kind == "store", kind == "atomic"
     bypasses = is_atomic or (kind == "load" and passes_l1(parts))
     return Instruction(
-        *timing, space, size, not is_store, not is_store and not is_reduction, is_store, is_atomic, bypasses
+        *timing,
+        space,
+        size,
+        not is_store,
+        not is_store and not is_reduction,
+        is_store,
+        is_atomic,
+        bypasses,
+        is_texture=kind == "texture",
     )
 
 

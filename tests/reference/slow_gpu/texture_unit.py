@@ -1,0 +1,81 @@
+"""The texture unit of an SM: texture instructions in order, their quads in groups, texels from the L1.
+
+Source: docs/sources/crisp.md#textures.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from . import coalesce
+from .coalesce import Access
+from .config import TextureConfig
+from .warp import Op
+
+LANES = 32
+
+
+def requests(op: Op, config: TextureConfig) -> list[list[Access]]:
+    """The whole sectors that the lanes of some quads touch, by address, for each group of quads that touches any."""
+    size, lanes, found = op.instruction.bytes, 4 * config.quads_per_request, []
+    for first in range(0, LANES, lanes):
+        addresses = [op.addresses[lane] for lane in range(first, first + lanes) if lane in op.addresses]
+        touched = {byte // coalesce.SECTOR for address in addresses for byte in (address, address + size - 1)}
+        if touched:
+            found.append([whole(number * coalesce.SECTOR) for number in sorted(touched)])
+    return found
+
+
+def whole(address: int) -> Access:
+    """All bytes of a sector."""
+    return Access(address, (1 << coalesce.SECTOR) - 1 << address % coalesce.LINE, 0)
+
+
+class TextureUnit:
+    """Instructions before the banks, and results that wait out the latency."""
+
+    def __init__(self, config: TextureConfig) -> None:
+        self.config = config
+        self.cycles = -(-config.quads_per_request // config.quads_per_cycle)
+        self.waiting: deque[Op] = deque()
+        self.results: deque[tuple[int, Op]] = deque()
+        self.begun = -1
+        self.next_request = 0
+        self.counts = {"instructions": 0, "requests": 0, "sectors": 0}
+
+    def enter(self, op: Op) -> bool:
+        """Whether the instruction could enter."""
+        if len(self.waiting) == self.config.queue_entries:
+            return False
+        self.waiting.append(op)
+        self.counts["instructions"] += 1
+        return True
+
+    def cycle(self, now: int, put: Callable[[Op, Access], bool]) -> None:
+        """Sectors of the oldest request enter the banks, the highest first, up to the first that cannot."""
+        if not self.waiting or self.next_request > now:
+            return
+        op = self.waiting[0]
+        if self.begun < 0:
+            self.begun = now
+            self.counts["requests"] += 1
+        request = op.requests[0]
+        while request and put(op, request[-1]):
+            request.pop()
+            self.counts["sectors"] += 1
+        if not request:
+            self.next_request = max(now + 1, self.begun + self.cycles)
+            self.begun = -1
+            op.requests.pop(0)
+        if not op.requests:
+            self.waiting.popleft()
+
+    def texel(self, op: Op, now: int) -> None:
+        """A sector of an instruction has come."""
+        if op.texels:
+            op.texels -= 1
+            if not op.texels:
+                self.results.append((now + self.config.latency_cycles, op))
+
+    def result(self, now: int) -> Op | None:
+        """The oldest result whose latency has passed, taken."""
+        return self.results.popleft()[1] if self.results and self.results[0][0] <= now else None
