@@ -1,8 +1,9 @@
 """Accesses of the texture instructions of a picture's trace: requests, sectors, and lines of each CTA.
 
-A trace has a row for each texel that an instruction reads, with an address for each lane. A request is a line that two
-quads need of one instruction: a GPU's texture unit merges the texels of quads, and an RTX 3070 makes 3.8 to 6.6
-requests for an instruction of a warp (``docs/sources/crisp.md#hardware-counters``).
+A row of the trace is an instruction, with an address for each lane and the further sectors of their texels in the order
+of lanes, which are dealt out evenly over pairs of quads. A request is a line that two quads need of one instruction: a
+GPU's texture unit merges the texels of quads, and an RTX 3070 makes 3.8 to 6.6 requests for an instruction of a warp
+(``docs/sources/crisp.md#hardware-counters``).
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,6 @@ def texture_use(trace: Trace) -> dict[str, list[Any]]:
     kernel_id            the kernel.
     instructions         texture instructions of its warps.
     requests, sectors    lines that pairs of quads, and sectors that warps, need for each; summed.
-    texel_sectors        the same with each texel of a footprint by itself, as CRISP counts.
     lines                list[CTAs that read a texture]: distinct lines of each CTA.
     """
     instructions = trace.read("instructions", ["operation_class", "kernel_id"])
@@ -33,7 +33,7 @@ def texture_use(trace: Trace) -> dict[str, list[Any]]:
     warps = trace.read("warps", ["kernel_id", "cta_id"])
     cta = warps["kernel_id"].astype(np.int64) << 32 | warps["cta_id"].astype(np.int64)
     kernels = trace.rows("kernels")
-    totals = np.zeros((4, kernels), np.int64)
+    totals = np.zeros((3, kernels), np.int64)
     lines: list[np.ndarray] = []
     for rows in _texture_rows(trace, is_texture):
         kernel = instructions["kernel_id"][rows["instruction_id"]]
@@ -53,23 +53,33 @@ def _texture_rows(trace: Trace, is_texture: np.ndarray) -> Iterator[Columns]:
         offset = rows["address_offset"].astype(np.int64)
         counts = offset[chosen + 1] - offset[chosen]
         row = np.repeat(np.arange(len(chosen)), counts)
-        place = offset[chosen][row] + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        is_set = (rows["lane_mask"][chosen][:, None] >> LANES) & 1
-        yield {name: rows[name][chosen] for name in ("warp_id", "visit", "instruction_id")} | {
-            "row": row, "address": rows["address"][place].astype(np.int64), "lane": np.nonzero(is_set)[1],
+        number = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        yield {
+            "warp_id": rows["warp_id"][chosen], "instruction_id": rows["instruction_id"][chosen], "row": row,
+            "address": rows["address"][offset[chosen][row] + number].astype(np.int64),
+            "pair": _pairs(rows["lane_mask"][chosen], counts, row, number),
         }  # fmt: skip
 
 
+def _pairs(mask: np.ndarray, counts: np.ndarray, row: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Pair of quads of each address: its lane's, and for a further sector by its part of them all."""
+    is_set = (mask[:, None] >> LANES & 1).astype(bool)
+    lanes = is_set.sum(axis=1)
+    lane = np.argsort(~is_set, axis=1, kind="stable")  # active lanes come first, in their order
+    active = is_set.reshape(len(mask), -1, 1 << PAIR_BITS).any(axis=2)
+    pairs, order = active.sum(axis=1), np.argsort(~active, axis=1, kind="stable")
+    behind, further = np.maximum(counts - lanes, 1)[row], number - lanes[row]
+    # as the replay's unit: part k of n ends before k * behind // n
+    dealt = ((further + 1) * pairs[row] - 1) // behind
+    return np.where(further < 0, lane[row, np.minimum(number, 31)] >> PAIR_BITS, order[row, np.clip(dealt, 0, 3)])
+
+
 def _counted(rows: Columns) -> Iterator[np.ndarray]:
-    """For each of instructions, requests, sectors and sectors by texel: the row of each that is counted."""
-    same = [np.diff(rows[name]) == 0 for name in ("warp_id", "visit", "instruction_id")]
-    first = np.concatenate([[True], ~(same[0] & same[1] & same[2])])  # of an instruction's rows: a row is a texel
-    number, row, address = np.cumsum(first) - 1, rows["row"], rows["address"] - rows["address"].min()
-    starts = np.flatnonzero(first)
-    yield starts
-    pair = number[row] << 2 | rows["lane"] >> PAIR_BITS
-    yield starts[np.unique(pair << ADDRESS_BITS | address >> LINE_BITS) >> ADDRESS_BITS + 2]
-    yield starts[np.unique(number[row] << ADDRESS_BITS | address >> SECTOR_BITS) >> ADDRESS_BITS]
+    """For each of instructions, requests and sectors: the row of each that is counted."""
+    row, address = rows["row"], rows["address"] - rows["address"].min()
+    yield np.unique(row)
+    pair = row << 2 | rows["pair"]
+    yield np.unique(pair << ADDRESS_BITS | address >> LINE_BITS) >> ADDRESS_BITS + 2
     yield np.unique(row << ADDRESS_BITS | address >> SECTOR_BITS) >> ADDRESS_BITS
 
 
@@ -82,7 +92,7 @@ def _columns(totals: np.ndarray, lines: np.ndarray) -> dict[str, list[Any]]:
     """The totals and the lines of each CTA by kernel."""
     ctas, counts = np.unique(np.unique(lines, axis=0)[:, 0], return_counts=True)
     kernels = np.flatnonzero(totals[0])
-    names = ("instructions", "requests", "sectors", "texel_sectors")
+    names = ("instructions", "requests", "sectors")
     found: dict[str, list[Any]] = {"kernel_id": kernels.tolist()}
     found |= {name: total[kernels].tolist() for name, total in zip(names, totals, strict=True)}
     return found | {"lines": [counts[ctas >> 32 == kernel].tolist() for kernel in kernels]}

@@ -140,14 +140,29 @@ def add_lane(accesses: Accesses, start: int, stop: int, low: int, size: int, ato
 
 @compiled
 def add_requests(rows: Rows, accesses: Accesses, row: int, size: int, lanes: int, start: int) -> int:
-    """Add a texture instruction's requests in the order of lanes, each with its sectors; returns the new end."""
+    """Add a texture instruction's requests in the order of lanes, each with its sectors; returns the new end.
+
+    Further sectors of the texels lie in the order of lanes: they are dealt out evenly over the requests.
+    """
     stop, place, mask = start, np.int64(rows.lane_first[row]), np.int64(rows.lane_mask[row])
+    further, requests, number = place, 0, 0
+    for lane in range(op.LANES):
+        further += (mask >> lane) & 1
     for request in range(op.LANES // lanes):
+        requests += (mask >> request * lanes) & ((1 << lanes) - 1) != 0
+    behind = np.int64(rows.lane_first[row + 1]) - further
+    for request in range(op.LANES // lanes):
+        if (mask >> request * lanes) & ((1 << lanes) - 1) == 0:
+            continue
         first = stop
         for lane in range(request * lanes, (request + 1) * lanes):
             if (mask >> lane) & 1:
                 stop = add_lane(accesses, first, stop, rows.address[place], size, False)
                 place += 1
+        number += 1
+        while further < rows.lane_first[row + 1] - behind + number * behind // requests:
+            stop = add_lane(accesses, first, stop, rows.address[further], 1, False)
+            further += 1
         reverse(accesses, first, stop)
         accesses.byte_mask[first:stop] = request
     return stop

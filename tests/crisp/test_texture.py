@@ -14,23 +14,29 @@ from tests.tracer.graphics.scenes import drawn, scene, square
 REST = (-1,) * (len(MAPS) - 3)
 
 
-def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, int, list[int]]]:
-    """Kernel -> instructions, requests, sectors, sectors by texel, lines of each CTA; an address at a time."""
+def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, list[int]]]:
+    """Kernel -> instructions, requests, sectors, lines of each CTA; an address at a time."""
     instructions, warps, rows = trace.read("instructions"), trace.read("warps"), trace.read("accesses")
-    asked: dict[int, list[set[tuple[int, ...]]]] = defaultdict(lambda: [set(), set(), set(), set()])
+    asked: dict[int, list[set[tuple[int, ...]]]] = defaultdict(lambda: [set(), set(), set()])
     lines: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for row, instruction in enumerate(rows["instruction_id"].tolist()):
         if instructions["operation_class"][instruction] != "texture":
             continue
         warp, kernel = int(rows["warp_id"][row]), int(instructions["kernel_id"][instruction])
         lanes = [lane for lane in range(32) if int(rows["lane_mask"][row]) >> lane & 1]
-        first = int(rows["address_offset"][row])
+        own = rows["address"][rows["address_offset"][row] : rows["address_offset"][row + 1]].tolist()
+        pairs = sorted({lane // 8 for lane in lanes})
+        further = own[len(lanes) :]
+        dealt = [
+            pair
+            for part, pair in enumerate(pairs)
+            for _ in range(part * len(further) // len(pairs), (part + 1) * len(further) // len(pairs))
+        ]
         mine = (warp, int(rows["visit"][row]), instruction)
         asked[kernel][0].add(mine)
-        for lane, address in zip(lanes, rows["address"][first : first + len(lanes)].tolist(), strict=True):
-            asked[kernel][1].add((*mine, lane // 8, address // 128))
+        for pair, address in zip([lane // 8 for lane in lanes] + dealt, own, strict=True):
+            asked[kernel][1].add((*mine, pair, address // 128))
             asked[kernel][2].add((*mine, address // 32))
-            asked[kernel][3].add((row, address // 32))
             lines[kernel][int(warps["cta_id"][warp])].add(address // 128)
     return {
         kernel: (*(len(one) for one in sets), [len(lines[kernel][cta]) for cta in sorted(lines[kernel])])  # type: ignore[misc]

@@ -15,14 +15,21 @@ LANES = 32
 
 
 def requests(op: Op, config: TextureConfig) -> list[list[Access]]:
-    """The whole sectors that the lanes of some quads touch, by address, for each group of quads that touches any."""
-    size, lanes, found = op.instruction.bytes, 4 * config.quads_per_request, []
-    for first in range(0, LANES, lanes):
-        addresses = [op.addresses[lane] for lane in range(first, first + lanes) if lane in op.addresses]
-        touched = {byte // coalesce.SECTOR for address in addresses for byte in (address, address + size - 1)}
-        if touched:
-            found.append([whole(number * coalesce.SECTOR) for number in sorted(touched)])
-    return found
+    """The whole sectors that the lanes of some quads touch, by address, for each group of quads that touches any.
+
+    Further sectors, numbered from 32 on in the order of lanes, are dealt out evenly over the groups.
+    """
+    size, lanes = op.instruction.bytes, 4 * config.quads_per_request
+    groups = [
+        {byte // coalesce.SECTOR for lane in active for byte in (op.addresses[lane], op.addresses[lane] + size - 1)}
+        for first in range(0, LANES, lanes)
+        if (active := [lane for lane in range(first, first + lanes) if lane in op.addresses])
+    ]
+    further = [address for lane, address in sorted(op.addresses.items()) if lane >= LANES]
+    for number, group in enumerate(groups):
+        begin, end = (part * len(further) // len(groups) for part in (number, number + 1))
+        group |= {address // coalesce.SECTOR for address in further[begin:end]}
+    return [[whole(number * coalesce.SECTOR) for number in sorted(group)] for group in groups]
 
 
 def whole(address: int) -> Access:

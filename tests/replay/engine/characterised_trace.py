@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,8 @@ def _warp(rows: Rows, number: int, kernel: Kernel, warp: int, first_block: int, 
                 rows["accesses"].append(
                     me | {"visit": visit, "instruction_id": first[block] + place,
                           "lane_mask": sum(1 << lane for lane in lanes),
-                          "address": [_address(line, kernel, warp, visit, lane) for lane in lanes]}
+                          "address": [*(_address(line, kernel, warp, visit, lane) for lane in lanes),
+                                      *_further(line, warp, visit)]}
                 )  # fmt: skip
         for lane in _lanes(mask) if code.rays else []:
             records = code.rays[lane % len(code.rays)]
@@ -149,6 +151,14 @@ def _address(line: Line, kernel: Kernel, warp: int, visit: int, lane: int) -> in
     if line.inside == "shared" and kernel.shared_bytes:
         return SHARED_BASE + place % kernel.shared_bytes
     return BASE + place
+
+
+def _further(line: Line, warp: int, visit: int) -> list[int]:
+    """Sectors behind the lanes' addresses: of every other texture access some, in no order."""
+    draw = Random(f"{line} {warp} {visit}")
+    if line.kind != "texture" or draw.random() < 0.5:
+        return []
+    return [BASE + 32 * number for number in draw.sample(range(64), draw.randrange(1, 40))]
 
 
 def twin_config(values: dict[str, Any]) -> CharacterisedConfig:

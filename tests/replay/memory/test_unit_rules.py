@@ -72,7 +72,7 @@ def static_rules(
     sectors = every * CTAS_HELD * CTA_WARPS * 4
     return Static(
         SIZES, every == atomic, every == 0, every * space, window, window, every * thread_bytes,
-        sectors * (block_bytes == 0), every * CTA_WARPS, block_bytes, wide, banks, broadcast,
+        sectors * (block_bytes == 0), every * CTA_WARPS, 0, block_bytes, wide, banks, broadcast,
     )  # fmt: skip
 
 

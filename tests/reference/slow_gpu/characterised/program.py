@@ -161,12 +161,13 @@ def _visits(trace: Trace) -> dict[int, list[tuple[int, int]]]:
 
 
 def _accesses(trace: Trace) -> dict[tuple[int, int, int], dict[int, int]]:
-    """Address by lane, by warp, visit and instruction."""
+    """Address by lane, by warp, visit and instruction; further sectors of a texture have numbers from 32 on."""
     found = {}
     keys = _columns(trace, "accesses", "warp_id", "visit", "instruction_id", "lane_mask")
     for (*key, mask), addresses in zip(keys, _ragged(trace.read("accesses"), "address"), strict=True):
         lanes = [lane for lane in range(32) if mask >> lane & 1]
-        found[tuple(key)] = dict(zip(lanes, addresses, strict=True))
+        further = range(32, 32 + len(addresses) - len(lanes))
+        found[tuple(key)] = dict(zip((*lanes, *further), addresses, strict=True))
     return found
 
 
