@@ -27,10 +27,11 @@ PAPER_SCENES ?= $(if $(wildcard $(DATA)/park.json),$(LUMIBENCH),wknd cornell for
 PAPER_TRACES := $(foreach scene,$(PAPER_SCENES),traces/paper-$(PAPER_SIZE)/$(scene).trace)
 PAPER := docs/paper/$(if $(QUICK),quick,whole)
 CRISP := docs/crisp/$(if $(QUICK),quick,whole)
+TUNER := docs/tuner/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper crisp test test-all check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper crisp tuner test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -51,6 +52,10 @@ paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, f
 
 crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH)
 	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp
+
+TUNER_SCENES := $(if $(QUICK),cornell forest,$(addprefix $(DATA)/,bunny.json chsnt.json))
+tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under four controllers (QUICK=1: two procedural scenes)
+	$(BIN)/python -m tuner study $(TUNER_SCENES) --gpu mobile $(if $(QUICK),--frames 8 --size 96x64,--gpu rtx2060 --gpu accelsim-rtx3070) --out $(TUNER) --store build/tuner
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)

@@ -1,10 +1,10 @@
-"""``python -m tuner fit | choose | run``: hold a frame rate by an analytical model of the GPU."""
+"""``python -m tuner fit | choose | run | study``: hold a frame rate by an analytical model of the GPU."""
 
 import argparse
 from collections.abc import Callable
 
 from rayplay.formats.guard.command import add_limits, run
-from rayplay.tuner.verbs import add_choose, add_fit, add_run
+from rayplay.tuner.verbs import add_choose, add_fit, add_run, add_study
 
 DESCRIPTION = """\
 The tuner of Ganestam and Doggett: a look at low resolution and an analytical model predict how long a GPU needs for a
@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
         "python -m tuner", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in (add_fit, add_choose, add_run):
+    for add in (add_fit, add_choose, add_run, add_study):
         add(verbs)
     add_limits(*verbs.choices.values())
     return made

@@ -1,5 +1,6 @@
 """The ray tracer that is tuned: a scene as a binary tree in device memory, its launches, looks at low resolution."""
 
+import hashlib
 import struct
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,6 +100,8 @@ class Renderer:
         self._device = Device(PROGRAM)
         self._boxes, self._triangles = self._device.buffer(tree.boxes), self._device.buffer(tree.triangles)
         self._root = tree.root
+        content = b"".join(each.tobytes() for each in (tree.boxes, tree.triangles))
+        self.digest = hashlib.blake2b(content + PROGRAM.read_bytes(), digest_size=16).hexdigest()
         self._diagonal = float(np.linalg.norm(tree.boxes[0, 4:7] + tree.boxes[0, :3]))
 
     @property

@@ -49,6 +49,17 @@ def add_run(verbs: Any) -> None:
     _add_frame(made, "320x240")
 
 
+def add_study(verbs: Any) -> None:
+    """Options of ``study``."""
+    made = add_verb(verbs, study_verb)
+    made.add_argument("scenes", nargs="+", metavar="SCENE", help="names of rayplay scenes, or scene files")
+    made.add_argument("--gpu", action="append", required=True, metavar="GPU", help="a simulated GPU; repeatable")
+    made.add_argument("--frames", type=int, default=100, metavar="N", help="of an animation (default: %(default)s)")
+    made.add_argument("--size", type=_size, default="320x240", metavar="WxH", help="pixels (default: %(default)s)")
+    made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
+    made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps what was rendered")
+
+
 def _add_frame(made: argparse.ArgumentParser, size: str) -> None:
     made.add_argument("--size", type=_size, default=size, metavar="WxH", help="pixels (default: %(default)s)")
     made.add_argument("--target-ms", type=_above_zero, required=True, metavar="MS", help="time that a frame may take")
@@ -173,6 +184,26 @@ def run_verb(arguments: argparse.Namespace) -> int:
     answer(arguments, table_text(rows, arguments.target_ms), lambda: rows)
     if arguments.out:
         write_rows(arguments.out, rows, arguments.target_ms)
+    return 0
+
+
+def study_verb(arguments: argparse.Namespace) -> int:
+    """Scenes and GPUs -> the paper's plots, and a verdict on each of its findings.
+
+    Every scene's orbit, and a turn in the first one, run on each GPU under every controller. A study that was
+    interrupted goes on with the same command.
+
+    examples:
+      python -m tuner study cornell forest --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
+      make tuner QUICK=1
+    """
+    from rayplay.tuner.study import Plan, run_study
+
+    if arguments.frames < 2:
+        raise UserError(f"--frames {arguments.frames}: must be 2 or more")
+    plan = Plan(arguments.scenes, arguments.gpu, arguments.frames, arguments.size)
+    lines = run_study(plan, arguments.out, arguments.store)
+    answer(arguments, lines, lambda: [{"page": str(arguments.out / "README.md")}])
     return 0
 
 

@@ -1,0 +1,39 @@
+"""The tuner's study: its page, its verdicts by hand, and a second run from the store alone."""
+
+from pathlib import Path
+
+import pytest
+
+from rayplay.tuner.loop import Measured, Plant
+from rayplay.tuner.study import Plan, distances, run_study
+
+PLAN = Plan(["cornell"], ["mobile"], 3, (24, 16))
+
+
+def test_a_second_run_renders_nothing_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_study(PLAN, tmp_path / "one", tmp_path / "store")
+
+    def refuse(*arguments: object) -> Measured:
+        raise AssertionError("rendered again")
+
+    monkeypatch.setattr(Plant, "_render", refuse)
+    run_study(PLAN, tmp_path / "two", tmp_path / "store")
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == [
+        "README.md", *(f"cornell-{path}-mobile.{kind}" for path in ("orbit", "turn") for kind in ("csv", "png"))
+    ]  # fmt: skip
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_distances_by_hand() -> None:
+    measured, predicted = [2.0, 1.0, 0.5, 1.0, 1.0, 1.1, 0.8], [1.0, 1.0, 1.0, 1.0, 1.0, 1.1, 0.4]
+    rows = [
+        {"controller": name, "measured_ms": factor * one, "predicted_ms": factor * two}
+        for name, factor in (("feedback", 1.0), ("none", 9.0))
+        for one, two in zip(measured, predicted, strict=True)
+    ]
+    found = distances(rows, "feedback", 1.0)
+    assert found.mean == pytest.approx((1 + 0.5 + 0.1 + 0.2) / 7)
+    assert found.settled == pytest.approx(0.2)
+    assert found.prediction == pytest.approx((0.5 + 1 + 0.5) / 7)
