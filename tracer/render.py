@@ -15,6 +15,7 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
+from rayplay.tracer.bvh.build import Structure
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
@@ -50,6 +51,8 @@ class Request:
     program_variant: str = "optimised"
     backend: str = "machine"
     resume: bool = False
+    frame: dict[str, Any] | None = None
+    """Of an animation: what the provenance says of it."""
 
 
 @dataclass
@@ -102,8 +105,10 @@ def render(request: Request) -> Summary:
     return render_scene(scene, request, summary)
 
 
-def render_scene(scene: Scene, request: Request, summary: Summary | None = None) -> Summary:
-    """``render`` of a scene that is already there."""
+def render_scene(
+    scene: Scene, request: Request, summary: Summary | None = None, structure: Structure | None = None
+) -> Summary:
+    """``render`` of a scene that is already there; ``structure``: trees of the animation of which it is a frame."""
     summary = summary or Summary()
     if request.camera:
         scene = replace(scene, camera=change_camera(scene.camera, request.camera))
@@ -118,7 +123,7 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
         sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
         prepared = prepare_image(
             scene, module, read_config(request.config), sampling, selected, str(request.config), request.traversal,
-            request.hit_programs == "after",
+            request.hit_programs == "after", structure,
         )  # fmt: skip
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
@@ -169,6 +174,7 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "seed": request.seed,
         "traversal": request.traversal,
         **_chosen(request),
+        **({"frame": request.frame} if request.frame else {}),
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: file_digest(path) for path in inputs},

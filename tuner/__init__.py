@@ -3,5 +3,5 @@ target."""
 
 LAYERS = (
     "device", "counts", "hong_kim", "model", "controller", "loops", "kernel", "workload", "executed", "modern", "fit",
-    "animation", "loop", "report", "study", "verbs",
+    "loop", "report", "study", "verbs",
 )  # fmt: skip

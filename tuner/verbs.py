@@ -164,7 +164,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
     """
     from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.tracer.scenes import load
-    from rayplay.tuner.animation import cameras
+    from rayplay.tracer.scenes.motion import cameras
     from rayplay.tuner.controller import Policy
     from rayplay.tuner.fit import fit
     from rayplay.tuner.kernel import Renderer

@@ -21,6 +21,7 @@ SAME = (
     (r"python -m tracer (render|launch|network)", "rayplay trace"),
     (r"python -m (?:tracer|zatel)", "rayplay"),
     (r"python -m (replay|ptx|tuner)", r"rayplay \1"),
+    (r"python -m animation animate", "rayplay animate"),
 )
 
 

@@ -45,6 +45,10 @@ VERBS = {
         "Rasterise a scene: vertex shader, triangles, early depth test and fragment shader of each draw. Writes the "
         "picture, and a trace with a launch for each stage of each draw. A glTF file brings its textures."
     ), ("rayplay draw cornell --size 64x64",)),
+    "animate": Verb("packaged", "a scene in motion, traced and measured frame by frame", (
+        "Trace a scene along a path into a folder of frames, and estimate or replay each on a GPU. frames.csv has a "
+        "line a frame, strip.png shows them. The same command goes on where a run was interrupted."
+    ), ("rayplay animate cornell --frames 2 --size 32x24 --out walk",)),
     "scenes": Verb("packaged", "list the scenes", (
         "List the scenes that rayplay trace knows by name: procedural ones, and the scene packs of the data folder "
         "(RAYPLAY_DATA)."
@@ -173,7 +177,7 @@ VERBS = {
 
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
-    "trace": ("trace", "draw", "scenes"),
+    "trace": ("trace", "draw", "animate", "scenes"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
     "look": ("show", "heat", "compare"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),

@@ -6,7 +6,7 @@ spheres' are the last, with the identity transform. Records, sizes and packing o
 children, and boxes without slack, so that a hit at a box's edge may be lost as it is there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,19 +104,68 @@ class _Tree:
         return 1 + len(self.wide) + leaf_blocks * self.primitives
 
 
-def build_acceleration(scene: Scene, base_address: int, as_embree: bool = False) -> Acceleration:
+@dataclass(eq=False)
+class Structure:
+    """Trees that the frames of an animation share: those of meshes and spheres, which no frame changes.
+
+    refit  whether the top level, too, keeps the shape that it has in the first frame: its boxes alone follow the
+           instances. Otherwise each frame builds it anew.
+    """
+
+    refit: bool = False
+    _bottoms: list[_Tree | None] | None = None
+    _top: _Tree | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it holds the trees of a frame."""
+        return self._top is not None
+
+    def bottoms(self, scene: Scene, as_embree: bool) -> list[_Tree | None]:
+        """Trees of ``_bottom_trees``, of the first scene that was asked for."""
+        if self._bottoms is None:
+            self._bottoms = _bottom_trees(scene, as_embree)
+        return self._bottoms
+
+    def top(self, rows: NDArray[np.float32], as_embree: bool) -> _Tree:
+        """The tree over the boxes of all instances."""
+        if self._top is None or not self.refit:
+            self._top = _tree(rows, as_embree)
+        else:
+            self._top = _refitted(self._top, rows)
+        return self._top
+
+
+def _refitted(tree: _Tree, rows: NDArray[np.float32]) -> _Tree:
+    """The tree around new boxes of its primitives; children stand behind their parents."""
+    box, child = tree.node_box.copy(), tree.node_child
+    ends = np.array([0, 1, 2, 4, 5, 6])
+    leaf = child < 0
+    box[np.flatnonzero(leaf)[:, None], ends] = rows[~child[leaf]][:, ends]
+    for node in np.flatnonzero(~leaf)[::-1]:
+        first = child[node]
+        box[node, ends] = np.minimum(box[first, ends], box[first + 1, ends])
+    return replace(tree, node_box=box)
+
+
+def build_acceleration(
+    scene: Scene, base_address: int, as_embree: bool = False, structure: Structure | None = None
+) -> Acceleration:
     """Build the structure of ``scene`` for an image that will lie at ``base_address``, a multiple of 64.
+
+    structure  trees of an animation of which ``scene`` is a frame.
 
     Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, opaque triangles first).
     """
     if base_address % layout.BLOCK_BYTES:
         raise ValueError(f"the image must lie at a multiple of {layout.BLOCK_BYTES} bytes, not at {base_address:#x}")
-    bottoms = _bottom_trees(scene, as_embree)
+    structure = structure or Structure()
+    bottoms = structure.bottoms(scene, as_embree)
     instances = all_instances(scene)
     hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
     placed = Placed(*(column[hittable] for column in instances))
     bounds = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
-    top = _tree(boxes(*world_boxes(placed, bounds, 0.0 if as_embree else BOX_SLACK)), as_embree)
+    top = structure.top(boxes(*world_boxes(placed, bounds, 0.0 if as_embree else BOX_SLACK)), as_embree)
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)

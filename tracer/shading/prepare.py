@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rayplay.ptx.inject import inject_filter
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer.bvh.build import Acceleration, build_acceleration
+from rayplay.tracer.bvh.build import Acceleration, Structure, build_acceleration
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
 from rayplay.tracer.link.launches import ImageLaunch, TriangleGeometry
 from rayplay.tracer.memory.arena import DeviceMemory
@@ -52,18 +52,20 @@ def prepare_image(
     place: str = "program",
     traversal: str = "nearest",
     delayed: bool = False,
+    structure: Structure | None = None,
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
     selected   bool[height, width], the pixels to trace; None for all.
     traversal  order of a node's children: see ``tracer.rays.traverse.make_context``; "vulkan-sim" also builds its tree.
     delayed    any-hit and intersection programs run after the traversal, not during it.
+    structure  trees of an animation of which the scene is a frame.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     functions = find_programs(config, module, place)
     symbol = params_symbol(config.params_symbol, config.params, module, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
-    acceleration = place_acceleration(scene, config, memory, as_embree=traversal == "vulkan-sim")
+    acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure)
     buffers = upload_scene(scene, memory)
     table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
     pixels = sampling.width * sampling.height
@@ -95,13 +97,17 @@ def prepare_image(
 
 
 def place_acceleration(
-    scene: Scene, config: ProgramConfig, memory: DeviceMemory, as_embree: bool = False
+    scene: Scene,
+    config: ProgramConfig,
+    memory: DeviceMemory,
+    as_embree: bool = False,
+    structure: Structure | None = None,
 ) -> Acceleration:
     """Build the acceleration structure (``tracer.bvh.build``) and copy it into device memory.
 
     Geometries whose hit groups name an any-hit program lose their opaque mark, so that it runs.
     """
-    acceleration = build_acceleration(scene, memory.allocate(0), as_embree)
+    acceleration = build_acceleration(scene, memory.allocate(0), as_embree, structure)
     tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
     for geometry, kind in (("triangles", TRIANGLE), ("spheres", PROCEDURAL)):
         if geometry in tested:

@@ -1,0 +1,4 @@
+"""Animations: a scene traced frame after frame into one folder, each frame replayed or estimated, a table and a film
+strip."""
+
+LAYERS = ("frames", "measure", "strip", "verb")

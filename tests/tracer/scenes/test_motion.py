@@ -1,0 +1,58 @@
+"""Instances on the way: poses by hand, and mistakes of a file of keys."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.motion import scenes
+
+
+def keys(tmp_path: Path, **content: object) -> str:
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def test_an_instance_moves_in_straight_lines_and_turns_about_itself(tmp_path: Path) -> None:
+    scene = load("forest", trees=3)
+    before = scene.instances[1].object_to_world.copy()
+    poses = [{"frame": 0}, {"frame": 2, "move": [2, 0, -4], "turn_degrees": 90}]
+    made = scenes(scene, keys(tmp_path, instances=[{"instance": 1, "keys": poses}]), 4)
+    assert [each.camera for each in made] == [scene.camera] * 4
+    assert all(each.instances[2] is scene.instances[2] for each in made)
+    for frame, part in enumerate((0.0, 0.5, 1.0, 1.0)):
+        now = made[frame].instances[1].object_to_world
+        assert now[:, 3] == pytest.approx(before[:, 3] + part * np.array([2, 0, -4]), rel=1e-6)
+        angle = np.radians(90 * part)
+        turn = np.array([[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]])
+        assert now[:, :3] == pytest.approx(turn @ before[:, :3], abs=1e-5)
+    assert (scene.instances[1].object_to_world == before).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            {"instances": [{"instance": 99, "keys": [{"frame": 0}]}]},
+            r"\[0\].instance must be 0 to \d+, not 99",
+        ),
+        ({"instances": [{"instance": -1, "keys": [{"frame": 0}]}]}, r"instance must be 0 to"),
+        ({"instances": [{"instance": 0, "keys": []}]}, r"instances\[0\].keys must be one or more"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": 3}, {"frame": 1}]}]}, r"ascending order .* found \[3, 1\]"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": 0, "move": [1]}]}]}, r"move must be three finite numbers"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": 0, "turn_degrees": float("nan")}]}]}, r"must be finite"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": 0, "move": [1e30, 0, 0]}]}]}, r"must be finite and at most"),
+        ({"instances": [{"instance": 0, "kyes": []}]}, r"unknown name 'kyes'"),
+        ({}, r"keys must be one or more"),
+        ({"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [float("inf"), 0, 0]}]}, r"at must be three finite numbers"),
+    ],
+)
+def test_a_mistake_is_one_line(content: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message) as found:
+        scenes(load("forest", trees=3), keys(tmp_path, **content), 4)
+    assert "keys.json" in str(found.value)
+    assert "\n" not in str(found.value)
