@@ -16,11 +16,11 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.publish import atomic_file
 from rayplay.tracer.bvh.build import Structure, build_acceleration
+from rayplay.tracer.motion import scenes
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.render import Request, render_scene
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Scene
-from rayplay.tracer.scenes.motion import scenes
 from rayplay.tracer.scenes.resolve import scene_files
 
 STRUCTURES = ("rebuild", "refit")
@@ -33,7 +33,7 @@ class Plan:
     """An animation, as the command line describes it.
 
     request    of each frame; ``out`` is the folder of all.
-    path       as ``tracer.scenes.motion.scenes`` has it.
+    path       as ``tracer.motion.scenes`` has it.
     structure  of ``STRUCTURES``: the top level of the acceleration structure is built for each frame, or keeps the
                first frame's shape.
     """

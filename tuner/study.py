@@ -8,8 +8,8 @@ import numpy as np
 
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
-from rayplay.tracer.scenes.motion import cameras
 from rayplay.tuner.controller import Policy
 from rayplay.tuner.fit import fit
 from rayplay.tuner.kernel import Renderer, Settings

@@ -163,8 +163,8 @@ def run_verb(arguments: argparse.Namespace) -> int:
       python -m tuner run forest --gpu rtx2060 --path turn --target-ms 2 --controller feedback --controller previous
     """
     from rayplay.replay.gpu.description import load as load_gpu
+    from rayplay.tracer.motion import cameras
     from rayplay.tracer.scenes import load
-    from rayplay.tracer.scenes.motion import cameras
     from rayplay.tuner.controller import Policy
     from rayplay.tuner.fit import fit
     from rayplay.tuner.kernel import Renderer

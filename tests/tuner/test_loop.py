@@ -10,9 +10,9 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
+from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.motion import cameras
 from rayplay.tuner.device import Caches, as_toml, names, read_device
 from rayplay.tuner.fit import fit
 from rayplay.tuner.kernel import Renderer, Settings

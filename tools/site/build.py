@@ -45,6 +45,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/kernels.md",
             "docs/raster.md",
             "docs/tuner.md",
+            "docs/animations.md",
             "docs/analysis.md",
             "docs/zatel.md",
             "docs/estimate.md",

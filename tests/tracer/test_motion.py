@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.motion import scenes
 from rayplay.tracer.scenes import load
-from rayplay.tracer.scenes.motion import scenes
 
 
 def keys(tmp_path: Path, **content: object) -> str:
