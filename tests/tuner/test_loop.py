@@ -107,7 +107,7 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
     [
         ("no", "must be a JSON file"),
         ('{"keys": []}', "keys must be one or more, in ascending order"),
-        ('{"keys": [{"frame": 0, "eye": [0, 0], "at": [0, 0, 0]}]}', "eye and at of a key must be three numbers"),
+        ('{"keys": [{"frame": 0, "eye": [0, 0], "at": [0, 0, 0]}]}', "keys: eye must be three finite numbers"),
         ('{"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [0, 0, 0]}]}', "frame 0"),
         ('{"keys": [{"frame": 0, "eye": [0, 0, 0]}]}', "needs the key 'at'"),
     ],
