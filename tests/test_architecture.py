@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "hypa": {"formats", "ptx", "tracer"},
     "tuner": {"formats", "ptx", "tracer", "replay"},
     "crisp": {"formats", "tracer", "replay", "zatel"},
+    "report": {"formats", "replay"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
@@ -33,6 +34,7 @@ SHOWN = (
     "hypa",
     "tuner",
     "crisp",
+    "report",
     "rayplay",
     "outside",
     "tools",
