@@ -81,7 +81,7 @@ def request(arguments: argparse.Namespace, chosen: Suite) -> dict[str, Any]:
     return {
         "command": " ".join([*words, f"--out {arguments.out.name}"]),
         "pictures": list(chosen.workloads), "partners": list(chosen.partners), "size": size_text(chosen.size),
-        "gpus": {name: " ".join(words) for name, words in GPUS.items()}, "is_procedural": chosen.is_procedural,
+        "gpus": GPUS, "is_procedural": chosen.is_procedural,
         "versions": {"engine": engine_identity()[:16]} | {name: importlib.metadata.version(name) for name in LIBRARIES},
     }  # fmt: skip
 

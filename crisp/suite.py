@@ -16,8 +16,7 @@ PARTNERS = {"HOLO": "hologram", "VIO": "odometry", "NN": "segmentation"}
 FEW_LAUNCHES = {"HOLO": "0-3", "VIO": "0-6", "NN": "2-10"}  # one round, corners of the first frame, deeper layers
 PARTNER_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "partners"  # of a checkout
 RTX, ORIN = "RTX 3070", "Orin"
-SIDE_BY_SIDE = "sm.concurrent_kernels=128"  # draws have streams of their own, docs/sources/crisp.md#streams
-GPUS = {RTX: ("accelsim-rtx3070", SIDE_BY_SIDE), ORIN: ("accelsim-rtx3070", SIDE_BY_SIDE, "sm.count=16")}
+GPUS = {RTX: "rtx3070-released", ORIN: "orin-released"}
 BATCHES = (24, 32, 48, 64, 96, 128)  # indices, docs/sources/crisp.md#vertex-batches
 
 
@@ -94,5 +93,4 @@ def size_text(size: tuple[int, int]) -> str:
 
 def gpu_of(name: str) -> Gpu:
     """A GPU of the study."""
-    base, *assignments = GPUS[name]
-    return load_gpu(base, assignments)
+    return load_gpu(GPUS[name])

@@ -1,7 +1,8 @@
 """All functions of one launch together: the numbering of a trace's blocks and instructions, and the static tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ TRACE_PROGRAM_PREFIXES = ("__closesthit__", "__anyhit__", "__intersection__", "_
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """Functions of one launch, in the order given to ``link``.
 
@@ -35,9 +36,9 @@ class Program:
     cfgs: tuple[Cfg, ...]
     block_base: tuple[int, ...]
     instruction_base: tuple[int, ...]
-    kernel_id: int
+    _tables: dict[str, dict[str, Columns]] = field(default_factory=dict, repr=False, compare=False)  # by pipeline
 
-    @property
+    @cached_property
     def registers_per_thread(self) -> int:
         """32-bit registers a thread holds: the most that any one of the functions needs."""
         return max(register_count(f, c) for f, c in zip(self.functions, self.cfgs, strict=True))
@@ -55,9 +56,15 @@ class Program:
     def tables(self, pipeline: str = "rtx2060") -> dict[str, Columns]:
         """Columns of the tables ``instructions``, ``blocks`` and ``characterisation`` (``formats/schema/trace.py``).
 
-        ``pipeline`` is for PTX; SASS has its control codes, or the latencies of its architecture.
+        Launch, blocks and instructions count from 0 (``numbered``). ``pipeline`` is for PTX; SASS has its control
+        codes, or the latencies of its architecture.
         Ragged columns are ``x`` with ``x_offset`` (uint64, rows + 1). Raises UserError for an unknown pipeline.
         """
+        if pipeline not in self._tables:
+            self._tables[pipeline] = self._made_tables(pipeline)
+        return self._tables[pipeline]
+
+    def _made_tables(self, pipeline: str) -> dict[str, Columns]:
         chosen = pipeline_named(pipeline)
         characterised = [
             characterise_function(function, cfg, chosen, entered)
@@ -66,7 +73,7 @@ class Program:
         return {
             "instructions": self._instructions(),
             "blocks": self._blocks(),
-            "characterisation": _characterisation(characterised, self.instruction_base[0] if self.functions else 0),
+            "characterisation": _characterisation(characterised),
         }
 
     def _instructions(self) -> Columns:
@@ -80,10 +87,9 @@ class Program:
         for function, description in zip(owner, described, strict=True):
             for column, names in ((destinations, description.destinations), (sources, description.sources)):
                 column.append([numbers.setdefault((function, name), len(numbers)) for name in names])
-        first = self.instruction_base[0] if self.functions else 0
         return {
-            "kernel_id": np.full(len(body), self.kernel_id, np.uint32),
-            "instruction_id": np.arange(first, first + len(body), dtype=np.uint32),
+            "kernel_id": np.zeros(len(body), np.uint32),
+            "instruction_id": np.arange(len(body), dtype=np.uint32),
             "block_id": np.array(blocks, np.uint32),
             "opcode": np.array([i.full_opcode for i in body], object),
             "operation_class": np.array([d.operation_class for d in described], object),
@@ -105,7 +111,7 @@ class Program:
         ]
         blocks, first, count, reconvergence, program = zip(*found, strict=True) if found else ((),) * 5
         return {
-            "kernel_id": np.full(len(found), self.kernel_id, np.uint32),
+            "kernel_id": np.zeros(len(found), np.uint32),
             "block_id": np.array(blocks, np.uint32),
             "first_instruction": np.array(first, np.uint32),
             "instruction_count": np.array(count, np.uint32),
@@ -129,15 +135,26 @@ class _Ragged:
         return {name: np.array(self.values, np.uint32), f"{name}_offset": np.array(self.offsets, np.uint64)}
 
 
-def link(
-    functions: Sequence[tuple[Module, Function]], kernel_id: int = 0, first_block: int = 0, first_instruction: int = 0
-) -> Program:
+def numbered(tables: dict[str, Columns], kernel: int, blocks: int, instructions: int) -> dict[str, Columns]:
+    """The tables of a program as launch ``kernel`` of a trace, after launches with so many blocks and instructions."""
+    first = {"kernel_id": kernel, "block_id": blocks, "first_instruction": instructions, "instruction_id": instructions}
+    moved = {
+        table: {name: column + np.uint32(first[name]) if name in first else column for name, column in columns.items()}
+        for table, columns in tables.items()
+    }
+    meets = moved["blocks"]["reconvergence_block"]
+    moved["blocks"]["reconvergence_block"] = np.where(meets == END, meets, meets + np.int32(blocks))
+    return moved
+
+
+def link(functions: Sequence[tuple[Module, Function]]) -> Program:
     """Number the blocks and instructions of the functions that one launch can run.
 
-    ``first_block`` and ``first_instruction`` are where a launch after others starts to count. Raises UserError, with
-    file and line, for a branch to a label that does not exist and for an opcode without a row in the opcode table.
+    Raises UserError, with file and line, for a branch to a label that does not exist and for an opcode without a row
+    in the opcode table.
     """
     block_base, instruction_base, cfgs = [], [], []
+    first_block = first_instruction = 0
     for module, function in functions:
         try:
             cfg = with_turns(module, function)[0] if module.language == "ptx" else build(function)
@@ -151,17 +168,17 @@ def link(
         first_instruction += len(function.body)
     return Program(
         tuple(f for _, f in functions), tuple(m for m, _ in functions), tuple(cfgs), tuple(block_base),
-        tuple(instruction_base), kernel_id,
+        tuple(instruction_base),
     )  # fmt: skip
 
 
-def _characterisation(parts: list[Characterisation], first: int) -> Columns:
+def _characterisation(parts: list[Characterisation]) -> Columns:
     def column(name: str) -> list[Any]:
         return [value for part in parts for value in getattr(part, name)]
 
     units = [UNITS.index(unit) for unit in column("unit")]
     return {
-        "instruction_id": np.arange(first, first + len(units), dtype=np.uint32),
+        "instruction_id": np.arange(len(units), dtype=np.uint32),
         "unit": np.array(units, np.uint8),
         "stall_cycles": np.array(column("stall_cycles"), np.uint16),
         "initiation_cycles": np.array(column("initiation_cycles"), np.uint16),

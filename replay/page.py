@@ -9,7 +9,7 @@ import numpy as np
 
 from rayplay.replay.arguments import parser
 from rayplay.replay.gpu import reference_options as reference
-from rayplay.replay.gpu.description import FOLDER, Gpu, find, load
+from rayplay.replay.gpu.description import FOLDER, LIKE, Gpu, find, load, read_description
 from rayplay.replay.layers import LAYERS
 from rayplay.replay.memory.dram.spec import GAPS
 from rayplay.replay.results.bottlenecks import UTILISATION
@@ -185,14 +185,33 @@ def shipped() -> list[str]:
 
 def descriptions() -> Iterator[str]:
     """Every option of a GPU description: unit, meaning, its value in each shipped description, source in the first."""
-    texts = [config.read_text(find(name)) for name in shipped()]
+    names = [name for name in shipped() if LIKE not in config.read_text(find(name)).values]
+    texts = [read_description(name) for name in names]
     yield DESCRIPTION_TEXT
     for section, spec in ((field.name, field.type) for field in dataclasses.fields(Gpu)):
         if isinstance(spec, type) and dataclasses.is_dataclass(spec):
             yield f"### {section}\n\n{cell((inspect.getdoc(spec) or '').splitlines()[0])}\n"
             fields = (field for field in dataclasses.fields(spec) if not dataclasses.is_dataclass(field.type))
             rows = [option(section, field, texts) for field in fields]
-            yield from table(f"key | unit | meaning | {' | '.join(shipped())} | source", rows)
+            yield from table(f"key | unit | meaning | {' | '.join(names)} | source", rows)
+    yield from liked()
+
+
+def liked() -> Iterator[str]:
+    """Descriptions like another: the values that any of them gives, of all of them."""
+    own = {name: config.read_text(find(name)) for name in shipped()}
+    like = {name: text.values.pop(LIKE) for name, text in own.items() if LIKE in text.values}
+    gpus = {name: read_description(name) for name in like}
+    keys = dict.fromkeys(key for name in like for key in own[name].comments if key not in ("name", LIKE))
+    rows = []
+    for key in keys:
+        section, field = key.split(".")
+        found = dict.fromkeys(text.comments[key] for text in gpus.values())
+        source = config.cite("; ".join(found), r"[\1#\2](sources/\1.md#\2)")
+        rows.append([f"`{key}`", *(text.values[section][field] for text in gpus.values()), source])
+    yield "### Descriptions like another\n"
+    yield f"{'; '.join(f'`{name}` is like `{base}`' for name, base in like.items())}. They differ in:\n"
+    yield from table(f"key | {' | '.join(gpus)} | source", rows)
 
 
 def option(section: str, field: Any, texts: list[config.Text]) -> list[str]:

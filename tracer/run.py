@@ -8,7 +8,7 @@ finish    drain the rest
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function
+from rayplay.ptx.program import numbered
 from rayplay.tracer.abi.words import MACHINE, PROGRESS, SCENE, STOP, WARP
 from rayplay.tracer.interp.ctas import Interpreter
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
@@ -237,16 +238,11 @@ def _check_address_size(linked: LinkedLaunch, memory: DeviceMemory) -> None:
 
 def _put_tables(sink: Sink, state: LaunchState, numbering: Numbering) -> None:
     """Tables that are known before the first warp runs; ids of the program follow the ids of the launches before."""
-    program = state.linked.program
-    numbered = replace(
-        program,
-        kernel_id=numbering.kernels,
-        block_base=tuple(base + numbering.blocks for base in program.block_base),
-        instruction_base=tuple(base + numbering.instructions for base in program.instruction_base),
-    )
+    linked = state.linked
+    tables = numbered(linked.program.tables(), numbering.kernels, numbering.blocks, numbering.instructions)
     image = state.launch if isinstance(state.launch, ImageLaunch) else None
-    sink.put("kernels", state.kernel_row(numbering.kernels, program.registers_per_thread))
-    for table, columns in numbered.tables().items():
+    sink.put("kernels", state.kernel_row(numbering.kernels, linked.program.registers_per_thread))
+    for table, columns in tables.items():
         sink.put(table, columns)
     for table, columns in state.shape.warp_tables(numbering.kernels, numbering.warps, image).items():
         sink.put(table, columns)

@@ -2,15 +2,19 @@
 
 import argparse
 import dataclasses
+import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rayplay.door.parser import Parser
 from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
-from rayplay.replay.gpu.description import FOLDER, Gpu, explain, load, notes, read_description
+from rayplay.replay.gpu.description import FOLDER, Gpu, explain, find, load, notes
+from rayplay.replay.unit.schema import Text, override
 
 SET_HELP = "change a value, such as rt.warps=8; repeatable"
 
@@ -33,7 +37,7 @@ def parser(verb: str) -> Parser:
 
 def list_gpus(arguments: argparse.Namespace) -> int:
     """A line per GPU that comes with the package."""
-    gpus = [(path.stem, load(path.stem)) for path in sorted(FOLDER.glob("*.toml"))]
+    gpus = [(name, load(name)) for name in sorted(path.stem for path in FOLDER.glob("*.toml"))]
     lines = [f"{'gpu':<20}{'SMs':>5}{'warps/SM':>10}{'core MHz':>10}{'L2 KiB':>9}{'controllers':>13}{'DRAM GB/s':>11}"]
     for name, gpu in gpus:
         bandwidth = gpu.dram_bytes_per_second / 1e9
@@ -73,42 +77,37 @@ def value_records(part: object, path: str) -> Iterator[Record]:
 
 
 def write_gpu(arguments: argparse.Namespace) -> int:
-    """Write the description of a base GPU with values changed: the base's text, so that its sources stay."""
+    """Write a description like a base GPU but for the values that are set."""
     out: Path = arguments.out
     if out.suffix != ".toml":
         raise UserError(f"{out}: must end in .toml")
     if out.exists():
         raise UserError(f"{out}: exists already; a description is never replaced")
-    base = read_description(arguments.base)
-    source = Path(base.name)
-    if source.suffix != ".toml":
+    base = find(arguments.base)
+    if base.suffix != ".toml":
         raise UserError(f"--base {arguments.base}: must be a .toml description or the name of one")
-    text = changed_text(source.read_text(encoding="utf-8"), base.lines, [f"name={out.stem}", *arguments.assignments])
-    load(arguments.base, arguments.assignments)  # every law holds, or nothing is written
+    changed = load(arguments.base, arguments.assignments)  # every law holds, or nothing is written
+    like = arguments.base if base.parent == FOLDER else os.path.relpath(base, out.parent)
+    text = description(out.stem, like, override(Text("", {}, {}, {}), arguments.assignments).values)
     with atomic_file(out) as partial:
         partial.write_text(text, encoding="utf-8")
-    gpu = load(str(out))
-    lines = [f"{out}: {arguments.base} as {gpu.name}; rayplay replay TRACE --gpu {out} replays on it"]
-    answer(arguments, lines, lambda: [{"out": str(out)} | overview(gpu.name, gpu)])
+    lines = [f"{out}: like {arguments.base}; rayplay replay TRACE --gpu {out} replays on it"]
+    answer(arguments, lines, lambda: [{"out": str(out)} | overview(out.stem, changed)])
     return 0
 
 
-def changed_text(text: str, lines: dict[str, int], assignments: list[str]) -> str:
-    """The TOML ``text`` with ``key=value`` assignments in the lines of their keys; ``lines`` counts from 1."""
-    rows = text.splitlines()
-    for assignment in assignments:
-        key, _, literal = assignment.partition("=")
-        key = key.strip()
-        if key not in lines:
-            continue  # load() names an unknown key
-        name = key.rpartition(".")[2]
-        rows[lines[key] - 1] = f"{name} = {toml_literal(literal.strip())}  # set when this description was made"
-    return "\n".join(rows) + "\n"
+def description(name: str, like: str, values: dict[str, Any]) -> str:
+    """The text of a GPU like another but for ``values``, by section."""
+    rows = [f"# {name}: what it does not give is as in {like}; rayplay gpus explain prints every value.", ""]
+    return "\n".join([*rows, *sections({"name": name, "like": like} | values, "")]) + "\n"
 
 
-def toml_literal(literal: str) -> str:
-    """A word as a TOML text, any other literal as it is."""
-    from rayplay.replay.unit.schema import parse_literal
-
-    quoted = f'"{literal}"'
-    return quoted if parse_literal(literal) == literal else literal
+def sections(values: dict[str, Any], path: str) -> Iterator[str]:
+    """The lines of a section, then those of the sections inside it."""
+    for key, entry in values.items():
+        if not isinstance(entry, dict):
+            yield f"{key} = {json.dumps(entry)}"
+    for key, entry in values.items():
+        if isinstance(entry, dict):
+            yield f"\n[{path}{key}]"
+            yield from sections(entry, f"{path}{key}.")

@@ -22,6 +22,8 @@ from rayplay.replay.unit import schema as config
 from rayplay.replay.unit.schema import LawError, law, value
 
 FOLDER = Path(__file__).parent
+LIKE = "like"
+"""Key of the GPU whose values a description takes where it has none of its own."""
 MOST_APART = 1000
 """Largest ratio of two clocks: a replay passes that many cycles of the one for each of the other."""
 COPIES = ("none", "low_32_bits", "whole")
@@ -204,24 +206,50 @@ class Gpu:
         return config.build(Gpu, changed)
 
 
-def find(name: str) -> Path:
-    """The file of a GPU: a path, or the name of one that comes with the package."""
-    path = Path(name)
+def find(name: str, place: str = "", folder: Path = Path()) -> Path:
+    """The file of a GPU: a path, from ``folder`` on, or the name of one that comes with the package.
+
+    Raises ``UserError`` with ``place`` (default: ``--gpu NAME``) for another name.
+    """
+    path = folder / name
     if path.suffix in (".toml", ".config") or path.is_file():
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
         near = meant(name, shipped, "; ")
-        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{near}")
+        place = place or f"--gpu {name}"
+        raise UserError(f"{place}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{near}")
     return FOLDER / f"{name}.toml"
 
 
 def read_description(name: str) -> config.Text:
-    """The text of a GPU by name or path; a ``.config`` file is one of GPGPU-Sim."""
-    path = find(name)
+    """The text of a GPU by name or path; a ``.config`` file is one of GPGPU-Sim.
+
+    ``like = NAME`` in a .toml names the GPU, or the file, that has the values which are not given.
+    """
+    return _read(find(name), ())
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> config.Text:
     if path.suffix != ".config":
-        return config.read_text(path)
+        text = config.read_text(path)
+        if LIKE not in text.values:
+            return text
+        return config.on_top(text, _read(_liked(path, text, above), (*above, path.resolve())))
     return gpgpusim.read_config(path, config.read_text(FOLDER / f"{gpgpusim.BASE}.toml"))
+
+
+def _liked(path: Path, text: config.Text, above: tuple[Path, ...]) -> Path:
+    """The file that ``like`` names; removes the key."""
+    like, place = text.values.pop(LIKE), f"{text.place(LIKE)}: {LIKE}"
+    if not isinstance(like, str):
+        raise UserError(f"{place}: must be the name or the .toml file of a GPU, not {like!r}")
+    base = find(like, place, path.parent)
+    if base.suffix == ".config":
+        raise UserError(f"{place}: must be a .toml description, not {like!r}")
+    if base.resolve() in (*above, path.resolve()):
+        raise UserError(f"{place}: must not lead back to {path.name}")
+    return base
 
 
 def notes(name: str) -> Iterator[str]:

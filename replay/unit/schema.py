@@ -77,6 +77,16 @@ def read_text(path: Path) -> Text:
     return Text(str(path), values, lines, comments)
 
 
+def on_top(text: Text, base: Text) -> Text:
+    """A text with the values of another where it has none; comments come with their values, lines are its own."""
+    return Text(text.name, _merged(base.values, text.values), text.lines, base.comments | text.comments)
+
+
+def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    inside = {key: entry for key, entry in own.items() if isinstance(entry, dict) and isinstance(base.get(key), dict)}
+    return base | own | {key: _merged(base[key], entry) for key, entry in inside.items()}
+
+
 def scan(text: str) -> tuple[dict[str, int], dict[str, str]]:
     """Line number and comment of every key of a TOML text whose assignments take one line each."""
     lines: dict[str, int] = {}

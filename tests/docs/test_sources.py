@@ -1,7 +1,6 @@
 """Every citation of code, descriptions and pages resolves: to a heading of ``docs/sources`` or a place in a paper."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rayplay.replay.gpu.description import FOLDER, explain
+from rayplay.replay.gpu.description import FOLDER, explain, read_description
 from rayplay.replay.unit.schema import CITATION, read_text
 from tools.site.links import anchors, links
 
@@ -122,7 +121,8 @@ def test_every_page_is_cited() -> None:
 
 @pytest.mark.parametrize("path", GPUS, ids=lambda path: path.stem)
 def test_every_value_of_a_description_cites_a_source(path: Path) -> None:
-    comments = {key: read_text(path).comments.get(key, "") for key in dotted(tomllib.loads(path.read_text()))}
+    text = read_description(str(path))
+    comments = {key: text.comments.get(key, "") for key in dotted(text.values)}
     assert len(comments) > 150
     for key, comment in comments.items():
         assert CITATION.search(comment) or PAPER.search(comment), f"{key} cites nothing: {comment!r}"

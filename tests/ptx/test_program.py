@@ -5,14 +5,14 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS
-from rayplay.ptx.program import link
+from rayplay.ptx.program import link, numbered
 from rayplay.ptx.text.parser import parse, parse_file
 
 
 @pytest.fixture
 def linked(data_folder):
     module = parse_file(data_folder / "rays.ptx")
-    return link([(module, function) for function in module.functions.values()], kernel_id=3)
+    return link([(module, function) for function in module.functions.values()])
 
 
 @pytest.mark.parametrize("table", [INSTRUCTIONS, BLOCKS, CHARACTERISATION], ids=lambda table: table.name)
@@ -48,7 +48,6 @@ def test_numbers_are_contiguous(linked) -> None:
             linked.block_base[number] + b for b in range(len(linked.cfgs[number].blocks))
         ]
         assert set(blocks["reconvergence_block"][own]) <= {-1, *blocks["block_id"][own]}
-    assert set(instructions["kernel_id"]) == {3}
 
 
 def test_registers_are_numbered_over_all_functions(linked) -> None:
@@ -57,11 +56,16 @@ def test_registers_are_numbered_over_all_functions(linked) -> None:
     assert used == set(range(len(used)))
 
 
-def test_a_second_launch_counts_on(linked, data_folder) -> None:
+def test_a_second_launch_counts_on(linked) -> None:
     first = linked.tables()
     count, blocks = len(first["instructions"]["opcode"]), len(first["blocks"]["block_id"])
-    module = linked.modules[0]
-    second = link([(module, f) for f in module.functions.values()], 4, blocks, count).tables()
+    second = numbered(first, 4, blocks, count)
+    assert set(second["instructions"]["kernel_id"]) == set(second["blocks"]["kernel_id"]) == {4}
+    meets, before = second["blocks"]["reconvergence_block"], first["blocks"]["reconvergence_block"]
+    assert (meets == [each if each == -1 else each + blocks for each in before.tolist()]).all()
+    assert {name: {key: column.dtype for key, column in columns.items()} for name, columns in second.items()} == {
+        name: {key: column.dtype for key, column in columns.items()} for name, columns in first.items()
+    }
     assert second["instructions"]["instruction_id"][0] == count
     assert second["characterisation"]["instruction_id"][0] == count
     assert second["blocks"]["block_id"][0] == blocks

@@ -17,7 +17,7 @@ class Callee:
     signature: Signature
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinkedFunction:
     """A function of a launch with everything that running it needs; ``number`` is its program id.
 

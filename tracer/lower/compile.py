@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -13,6 +13,7 @@ from rayplay.formats.guard.digest import source_digest
 from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.link.functions import LinkedFunction
+from rayplay.tracer.link.programs import KEPT
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.native.cpu import Cpu, chosen
 from rayplay.tracer.native.ternary_logic import fenced, is_suspect_object
@@ -58,11 +59,18 @@ def compile_program(
 
     Raises ``UserError`` naming the first opcode the executor lacks, and for a processor that is not known.
     """
-    cpu = chosen()
-    name = f"machine-code/{content_key(functions, symbols, records, cpu)}.o"
+    return _compiled(functions, tuple(sorted(symbols.items())), records, chosen())
+
+
+@lru_cache(maxsize=KEPT)
+def _compiled(
+    functions: tuple[LinkedFunction, ...], symbols: tuple[tuple[tuple[str, str], int], ...], records: int, cpu: Cpu
+) -> MachineCode:
+    numbers = dict(symbols)
+    name = f"machine-code/{content_key(functions, numbers, records, cpu)}.o"
     data = sealed.load(name)
     if data is None:
-        data = translate(lower_program(functions, symbols, records), cpu)
+        data = translate(lower_program(functions, numbers, records), cpu)
         sealed.keep(name, data)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), cpu.machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))

@@ -1,7 +1,7 @@
 """Device memory: one flat arena of host memory, addressed as the programs see it."""
 
 import mmap
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,23 +91,24 @@ class DeviceMemory:
 
     def _note(self, allocation: Allocation) -> None:
         address, size, _ = allocation
-        if self.allocations and self.allocations[-1] > allocation:
-            insort(self.allocations, allocation)
-            self._tabulate()
-            return
-        self.allocations.append(allocation)
+        insort(self.allocations, allocation)
         if not size:
             return
         if self._rows == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        self._table[self._rows] = address, address + size
+        at = int(np.searchsorted(self.table()[:, 0], address))
+        self._table[at + 1 : self._rows + 1] = self._table[at : self._rows]
+        self._table[at] = address, address + size
         self._rows += 1
 
-    def _tabulate(self) -> None:
-        held = [(address, address + size) for address, size, _ in self.allocations if size]
-        self._rows = len(held)
-        self._table = np.zeros((max(64, 2 * self._rows), 2), np.int64)
-        self._table[: self._rows] = np.array(held, np.int64).reshape(-1, 2)
+    def _forget(self, allocation: Allocation) -> None:
+        address, size, _ = allocation
+        del self.allocations[bisect_left(self.allocations, allocation)]
+        if not size:
+            return
+        at = int(np.searchsorted(self.table()[:, 0], address))
+        self._table[at : self._rows - 1] = self._table[at + 1 : self._rows]
+        self._rows -= 1
 
     def table(self) -> np.ndarray:
         """int64[allocations with bytes, 2]: first address and end, in the order of addresses."""
@@ -161,8 +162,7 @@ class DeviceMemory:
     def give_back(self, address: int) -> None:
         """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
         held, used_before, gap_before = self._lent.pop(address)
-        self.allocations.remove(held)
-        self._tabulate()
+        self._forget(held)
         start = address - FIRST_ADDRESS
         end = start + held[1]
         first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE

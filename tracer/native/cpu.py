@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import cache
 
 import llvmlite.binding as llvm
 
@@ -34,6 +35,7 @@ class Cpu:
         return Cpu(self.name, f"{self.features},-{feature}".lstrip(","))
 
 
+@cache
 def host() -> Cpu:
     """This processor with everything it has."""
     return Cpu(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())

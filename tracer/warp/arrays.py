@@ -12,7 +12,8 @@ from rayplay.tracer.abi.trace_frame import FRAME
 from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, MACHINE, PROGRESS, REPORT, SCENE, VIEW, WARP
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.layout import align_up, signature_of
-from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch
+from rayplay.tracer.link.link import LinkedLaunch
+from rayplay.tracer.link.programs import RECURSION_DEPTH
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES, DeviceMemory
 from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.units.call import ROWS_BYTES

@@ -8,7 +8,7 @@ from rayplay.ptx.isa.describe import describe
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import BARRIER_STATE, MACHINE, PROGRESS, STOP, WARP
-from rayplay.tracer.link.link import RECURSION_DEPTH
+from rayplay.tracer.link.programs import RECURSION_DEPTH
 from rayplay.tracer.warp.arrays import LaunchState
 
 

@@ -11,7 +11,8 @@ from rayplay.formats.guard.limits import SHARED_BYTES, WARPS
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
-from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch, image_chain
+from rayplay.tracer.link.link import LinkedLaunch, image_chain
+from rayplay.tracer.link.programs import RECURSION_DEPTH
 
 MOST_RECURSIVE_LOCAL_BYTES = 1 << 34
 LEAST_RECURSION = 32

@@ -62,7 +62,7 @@ def test_the_code_waits_for_every_load_it_reads(name) -> None:
 @pytest.mark.parametrize("name", ["sm_75", "sm_86", "sm_90"])
 def test_tables_keep_the_schema(name) -> None:
     module = parse_file(SASS / f"{name}.sass")
-    program = link([(module, f) for f in reached(module.functions["division"], module.functions)], kernel_id=2)
+    program = link([(module, f) for f in reached(module.functions["division"], module.functions)])
     assert program.source == "sass"
     assert len(program.functions) == 3
     tables = program.tables()

@@ -90,7 +90,7 @@ def test_a_file_is_checked_with_its_line(tmp_path: Path) -> None:
         load(str(wrong))
     with pytest.raises(UserError, match="no such GPU description"):
         load(str(tmp_path / "absent.toml"))
-    with pytest.raises(UserError, match="mobile, rtx2060"):
+    with pytest.raises(UserError, match="mobile, orin, orin-released, rtx2060"):
         load("rtx4090")
 
 

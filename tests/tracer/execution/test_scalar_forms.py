@@ -91,8 +91,8 @@ def test_a_modifier_that_does_not_belong_is_named_with_its_line(form: Form, extr
     opcode, modifiers = form
     more = (*modifiers[:-1], extra, modifiers[-1])
     assume(problem(opcode, more))
-    text = kernel([form], 32).replace(f"{spell(form)} ", f"{spell((opcode, more))} ", 1)
-    line = 1 + HEADER.count("\n") + text[: text.index(spell((opcode, more)))].count("\n")
+    text = kernel([form], 32).replace(f"\n{spell(form)} ", f"\n{spell((opcode, more))} ", 1)
+    line = 2 + HEADER.count("\n") + text[: text.index(f"\n{spell((opcode, more))}")].count("\n")
     expected = re.escape(f"test.ptx:{line}:1: the executor does not know {spell((opcode, more))}")
     with pytest.raises(UserError, match=expected):
         execute(text, [words(32, 1), doubles(32, 2), np.zeros(64, np.uint64)], backend)
