@@ -1,4 +1,4 @@
-"""What limits a replay, and where: shares of the issue slots and of each unit, six numbers, a sentence.
+"""Limits of a replay, and their places: shares of the issue slots and of each unit, six numbers, a sentence.
 
 It reads the tables of a result, so that the terminal, the picture and the report say the same.
 """
@@ -23,7 +23,7 @@ LAUNCH_SHARE = 0.1  # of the cycles, from which launch latency is worth a warnin
 
 
 class Figure(NamedTuple):
-    """One number of a replay; ``value`` is None where it is not defined."""
+    """One number of a replay; no ``value`` where undefined."""
 
     name: str
     label: str

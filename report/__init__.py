@@ -1,4 +1,4 @@
-"""A result as one page: a self-contained HTML file that asks nobody for anything.
+"""A result as one page: a self-contained HTML file that makes no request.
 
 Every text that comes from a file passes ``markup.tag``, which escapes it. The script and the style are constant.
 """

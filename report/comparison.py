@@ -13,7 +13,7 @@ from rayplay.report.charts import WIDTH, figure, label, stack_bar
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.pictures import diverging, heat
 from rayplay.report.run import Run
-from rayplay.report.tables import cell, head_cell, section
+from rayplay.report.tables import cell, head_cell, scrolled, section
 
 MOST_PICTURES = 64  # frames of the film strip
 
@@ -106,7 +106,7 @@ def metrics(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
             cells.append(tag("td", shown, class_="number", data_value=repr(floor[metric])))
         rows.append(tag("tr", *cells))
     made = tag("table", tag("caption", "Metrics of all results"), tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    return tag("div", made, class_="scroll", tabindex=0, role="region", aria_label="Metrics of all results")
+    return scrolled(made, "Metrics of all results")
 
 
 def difference_cell(run: Run, base: Run, metric: str, floor: float | None) -> Markup:

@@ -1,6 +1,7 @@
 """The second screen: memory, reads, rays, warps, kernels, program, configuration, counters."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -8,9 +9,9 @@ from rayplay.replay.results.bottlenecks import accesses
 from rayplay.replay.results.definitions import counter
 from rayplay.replay.verdict import percent
 from rayplay.report.charts import histogram, memory_chart
-from rayplay.report.markup import Markup
+from rayplay.report.markup import Markup, tag
 from rayplay.report.run import Run, flat
-from rayplay.report.tables import section, table
+from rayplay.report.tables import section, table, wide
 
 SECTOR_BYTES = 32
 MOST_ROWS = 2000  # of kernels; of source lines
@@ -21,7 +22,7 @@ RANGES = 12  # bars of a histogram
 def sections(run: Run) -> Iterator[Markup]:
     """Every part for which the result and the trace have the data."""
     if "counters" in run.result.tables and {"l1d", "l2", "dram"} <= set(run.counters):
-        yield section("Memory", memory(run))
+        yield section("Memory", wide("Memory", memory(run)))
         if run.counters.get("rt_unit", {}).get("reads"):
             yield section("Reads of the RT unit by kind of record", reads(run))
     if (rays := records_per_ray(run)) is not None:
@@ -89,11 +90,11 @@ def spread(values: np.ndarray, what: str) -> Markup:
     bins = min(RANGES, high - low + 1)
     edges = low + (np.arange(bins + 1) * (high - low + 1)) // bins
     counts = np.histogram(values, edges)[0].tolist()
-    names = [
-        f"{a:,}" if b - a == 1 else f"{a:,}+" for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]
-    middle = int(np.median(values))
-    return histogram(list(zip(names, counts, strict=True)), f"{what} (least {low:,}, median {middle:,}, most {high:,})")
+    ranges = pairwise(edges.tolist())
+    names = [f"{first:,}" if after - first == 1 else f"{first:,}+" for first, after in ranges]
+    words = f"{what} (least {low:,}, median {int(np.median(values)):,}, most {high:,})"
+    drawn = histogram(list(zip(names, counts, strict=True)), words)
+    return tag("div", drawn, tag("p", words, class_="note"), class_="small")
 
 
 def slowest_warps(run: Run) -> Markup | None:

@@ -17,7 +17,9 @@ from rayplay.report.comparison import comparison, noise_floor
 from rayplay.report.detail import sections
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
+from rayplay.report.tables import wide
 
+BEGIN = '<!DOCTYPE html>\n<html lang="en" data-rayplay="report">'  # tells our pages from other files
 MOST_MARKS = 60  # launches that the timeline marks, the longest
 MOST_CHANGES = 6  # of the GPU that the header names
 DIGITS = 12  # of a digest in the header; hovering shows all
@@ -41,7 +43,7 @@ def page(runs: Sequence[Run], trifles: Sequence[Run] = ()) -> str:
     compared = comparison(runs, noise_floor(runs[0], trifles)) if len(runs) > 1 else None
     main = tag("main", switch(runs), *firsts, compared, *details)
     body = tag("body", main, tag("div", id="tip", role="status", hidden=True), tag("script", Markup(script)))
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return f"{BEGIN}{head}{body}</html>\n"
 
 
 def of_run(number: int, children: Child, class_: str) -> Markup:
@@ -61,7 +63,7 @@ def switch(runs: Sequence[Run]) -> Markup | None:
 
 
 def first_screen(run: Run, base: Run) -> list[Child]:
-    """What a reader looks at first."""
+    """The first screen of a run."""
     return [header(run), said(run), numbers(run, base if base is not run else None), screen(run)]
 
 
@@ -100,7 +102,7 @@ def digest(name: str, found: str) -> Markup:
 def said(run: Run) -> Markup:
     """The verdict, and what to know before believing it."""
     warned = [tag("p", "Note: ", words, class_="warning") for words in run.warnings]
-    return tag("div", tag("p", run.verdict, id="verdict"), *warned, class_="said")
+    return tag("div", tag("p", run.verdict, class_="verdict"), *warned, class_="said")
 
 
 def numbers(run: Run, base: Run | None) -> Markup:
@@ -143,7 +145,7 @@ def over_time(run: Run) -> Markup | None:
     longest = np.sort(np.argsort(starts - ends, kind="stable")[:MOST_MARKS])
     launches = [(int(starts[row]), str(run.kernels["name"][row])) for row in longest]
     return tag("div", tag("h2", "Over time: issue slots, and the use of each unit (dark 0, bright 100 %)"),
-               charts.timeline(run.timeline, launches))  # fmt: skip
+               wide("Timeline", charts.timeline(run.timeline, launches)))  # fmt: skip
 
 
 def images(run: Run) -> Markup | None:

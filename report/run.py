@@ -120,12 +120,12 @@ class Run:
 
     @cached_property
     def verdict(self) -> str:
-        """What limits the replay, and where."""
+        """The sentence on the limit of the replay, and its place."""
         return verdict(self.result.read("stack"), self.units) if self.explained else NO_STACK
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What a reader should know before he believes the numbers."""
+        """Notes to read before the numbers."""
         return warnings(self.summary, self.kernels, self.gpu)
 
     @cached_property

@@ -19,7 +19,17 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], caption: str, sea
         field = tag("label", "Search ", tag("input", type="search", class_="search"), tag("output", class_="found"))
     name = tag("caption", caption)
     made = tag("table", name, tag("thead", head), tag("tbody", *body))
-    return tag("div", field, tag("div", made, class_="scroll", tabindex=0, role="region", aria_label=caption))
+    return tag("div", field, scrolled(made, caption))
+
+
+def scrolled(made: Markup, name: str) -> Markup:
+    """A table in a box that scrolls, by keyboard as well."""
+    return tag("div", made, class_="scroll", tabindex=0, role="region", aria_label=name)
+
+
+def wide(name: str, chart: Markup) -> Markup:
+    """A chart that scrolls sideways where the window is narrow."""
+    return tag("div", chart, class_="wide", tabindex=0, role="region", aria_label=name)
 
 
 def head_cell(name: str, is_number: bool) -> Markup:

@@ -7,7 +7,7 @@ from rayplay.door.parser import Parser
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.place.location import location
+from rayplay.formats.place.location import is_local, location
 from rayplay.formats.place.names import result_name, trace_name
 
 SUFFIX = ".html"
@@ -54,3 +54,7 @@ def check_target(out: Path) -> None:
         raise UserError(f"--out {out}: must end in {SUFFIX}")
     if out.is_dir():
         raise UserError(f"--out {out}: must be a file, but is a folder")
+    from rayplay.report.page import BEGIN
+
+    if is_local(out) and out.exists() and not out.read_bytes()[: len(BEGIN)] == BEGIN.encode():
+        raise UserError(f"--out {out}: must be new or a page of this verb, so that no other file is lost")

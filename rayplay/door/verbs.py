@@ -68,8 +68,8 @@ VERBS = {
         "every metric with its definition."
     ), ("rayplay show sample --rows 2",)),
     "report": Verb("report", "a result as a page to look at and to send", (
-        "Write one HTML page that needs nothing but a browser: what limits the replay, cycle stack, units, timeline, cost "
-        "of each pixel, memory, launches, configuration, every counter. Several results are compared with the first."
+        "Write one HTML page that needs nothing but a browser: what limits the replay, cycle stack, units, timeline, "
+        "cost of each pixel, memory, launches, configuration, every counter. Further results are compared with it."
     ), ("rayplay replay sample --quiet", "rayplay report sample-rtx2060 --trace sample --out report.html")),
     "heat": Verb("heat", "the cost of each pixel as a picture", (
         "Draw the cost of each pixel: the work that a trace records, or the cycles, rays and BVH records of a result. "
