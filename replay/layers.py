@@ -20,6 +20,7 @@ LAYERS = {
     "stuck": "who waits for whom when nothing moves",
     "run": "the loop from launch to result, checkpoints and progress",
     "geometry": "what models outside the engine may know of a GPU",
+    "verdict": "what limits a replay, in words and six numbers",
     "picture": "a result as a picture",
     "arguments": "the command line",
     "page": "this page",

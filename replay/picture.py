@@ -10,6 +10,7 @@ from rayplay.formats.dataset.result import Result
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.unit import cycle_stack as stack
+from rayplay.replay.verdict import shares, unit_shares
 
 SUFFIXES = (".png", ".svg")
 TABLES = ("stack", "utilisation", "roofline", "kernels", "timeline")
@@ -69,15 +70,6 @@ def title(result: Result) -> str:
     return f"{result.path.name} on {gpu}{model}: {cycles:,} cycles, IPC {ipc:,.4g}"
 
 
-def shares(table: dict[str, Any], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a key column, and the slots of each by reason: int64[values, len(REASONS)]."""
-    keys, row = np.unique(table[key], return_inverse=True)
-    slots = np.zeros((len(keys), len(stack.REASONS)), np.int64)
-    column = np.array([stack.REASONS.index(reason) for reason in table["reason"]])
-    np.add.at(slots, (row, column), table["slots"])
-    return keys, slots
-
-
 def draw_launches(axis: Any, result: Result) -> None:
     """One bar for everything and one for each of the longest launches."""
     kernel, slots = shares(result.read("stack"), "kernel_id")
@@ -111,10 +103,8 @@ def stacked_bars(axis: Any, labels: Sequence[str], values: np.ndarray) -> None:
 
 def draw_units(axis: Any, result: Result) -> None:
     """How much of each unit the whole replay used."""
-    table = result.read("utilisation")
-    units = list(dict.fromkeys(table["unit"].tolist()))
-    rows = [table["unit"] == unit for unit in units]
-    share = [table["used"][mine].sum() / capacity(result, table, mine) for mine in rows]
+    found = unit_shares(result.read("utilisation"), result.read("kernels"), result.summary["gpu_cycles"]["value"])
+    units, share = list(found), list(found.values())
     bars = axis.barh(range(len(units)), share, color="#3182bd")
     labels = [f"{100 * value:.1f} %" if value >= 0.0005 or value == 0 else "< 0.1 %" for value in share]
     axis.bar_label(bars, labels=labels, fontsize=8, padding=2)
@@ -124,16 +114,6 @@ def draw_units(axis: Any, result: Result) -> None:
     axis.set_xticks([])
     axis.set_title("utilisation")
     axis.spines[["top", "right", "bottom"]].set_visible(False)
-
-
-def capacity(result: Result, table: dict[str, Any], mine: np.ndarray) -> float:
-    """Capacity of a unit in all cycles, as in the longest launch: others may have had the same cycles."""
-    kernels = result.read("kernels")
-    cycles = kernels["end_cycle"] - kernels["start_cycle"]
-    longest = int(np.argmax(cycles))
-    row = mine & (table["kernel_id"] == kernels["kernel_id"][longest])
-    found: float = table["capacity"][row][0] / max(cycles[longest], 1) * result.summary["gpu_cycles"]["value"]
-    return found
 
 
 def draw_time(axis: Any, result: Result) -> None:

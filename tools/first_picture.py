@@ -22,6 +22,7 @@ import numpy as np
 from rayplay.formats.dataset.result import Result, open_result
 from rayplay.replay import picture
 from rayplay.replay.unit.cycle_stack import REASONS
+from rayplay.replay.verdict import shares
 
 BARS = "#9ecae1"
 
@@ -43,7 +44,7 @@ def main(result: Path, comparison: Path, out: Path) -> None:
 
 def draw_replay(stack: Any, time: Any, result: Result) -> None:
     """The cycle stack of the whole replay above its timeline, in the same colours."""
-    _, slots = picture.shares(result.read("stack"), "kernel_id")
+    _, slots = shares(result.read("stack"), "kernel_id")
     picture.stacked_bars(stack, [""], slots.sum(axis=0, keepdims=True).astype(np.float64))
     stack.set_title(picture.title(result).replace(".result", "") + "\nissue slots by reason")
     picture.draw_time(time, result)

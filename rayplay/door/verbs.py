@@ -71,6 +71,10 @@ VERBS = {
         "Print the columns with units and meaning, the rows and bytes, and the first rows of each table; of a result, "
         "every metric with its definition."
     ), ("rayplay show sample --rows 2",)),
+    "report": Verb("report", "a result as a page to look at and to send", (
+        "Write one HTML page that needs nothing but a browser: what limits the replay, cycle stack, units, timeline, "
+        "cost of each pixel, memory, launches, configuration, every counter. Further results are compared with it."
+    ), ("rayplay replay sample --quiet", "rayplay report sample-rtx2060 --trace sample --out report.html")),
     "heat": Verb("heat", "the cost of each pixel as a picture", (
         "Draw the cost of each pixel: the work that a trace records, or the cycles, rays and BVH records of a result. "
         "Dark blue costs nothing, dark magenta costs most."
@@ -179,7 +183,7 @@ GROUPS = {
     "begin": ("demo", "doctor", "completion"),
     "trace": ("trace", "draw", "animate", "scenes"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
-    "look": ("show", "heat", "compare"),
+    "look": ("report", "show", "heat", "compare"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
     "tuner": tuple(verb for verb in VERBS if verb.startswith("tuner ")),
     "data": tuple(verb for verb in VERBS if verb.startswith("data ")),

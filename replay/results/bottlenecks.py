@@ -50,21 +50,31 @@ def stack_rows(added: Counters, kernel_id: int) -> Columns:
     }
 
 
+def amounts(added: Counters) -> dict[str, int]:
+    """Unit -> what it used, of a launch's or an interval's events."""
+    sm, lsu, rt = added["sm"], added["lsu"], added["rt_unit"]
+    taken = {
+        "issue": sm["warp_instructions"], "warps": sm["resident_warp_cycles"],
+        "rt_unit": rt["busy_cycles"], "rt_warps": rt["warp_cycles"], "crossbar": added["port"]["requests"],
+        "dram": added["dram"]["data_ticks"],
+    }  # fmt: skip
+    found = {unit: int(events.sum()) for unit, events in taken.items()}
+    found["lsu"] = int(lsu["instructions"].sum() + lsu["bank_conflict_cycles"].sum())
+    found |= {cache: accesses(added[cache]) for cache in ("l1d", "l2")}
+    return {unit: found[unit] for unit in UTILISATION}
+
+
 def used(added: Counters, gpu: Gpu, cycles: int) -> Iterator[tuple[str, int, float]]:
     """Unit, what it used, what it could have used."""
-    sms, sm, lsu, rt = gpu.sm.count, added["sm"], added["lsu"], added["rt_unit"]
-    yield "issue", int(sm["warp_instructions"].sum()), float(gpu.issue_per_cycle * cycles)
-    yield "warps", int(sm["resident_warp_cycles"].sum()), float(sms * gpu.sm.warps * cycles)
-    taken = int(lsu["instructions"].sum() + lsu["bank_conflict_cycles"].sum())
-    yield "lsu", taken, float(sms * cycles)
-    yield "l1d", accesses(added["l1d"]), float(sms * gpu.l1.banks * cycles)
-    yield "rt_unit", int(rt["busy_cycles"].sum()), float(sms * cycles)
-    yield "rt_warps", int(rt["warp_cycles"].sum()), float(sms * gpu.rt.warps * cycles)
-    yield "crossbar", int(added["port"]["requests"].sum()), float(sms * cycles)
-    l2_cycles = cycles * gpu.memory.l2_clock_khz / gpu.sm.clock_khz
-    yield "l2", accesses(added["l2"]), gpu.l2_slices * l2_cycles
-    ticks = cycles * gpu.dram.clock_khz / gpu.sm.clock_khz
-    yield "dram", int(added["dram"]["data_ticks"].sum()), gpu.memory.count * ticks
+    sms = gpu.sm.count
+    capacity = {
+        "issue": gpu.issue_per_cycle * cycles, "warps": sms * gpu.sm.warps * cycles, "lsu": sms * cycles,
+        "l1d": sms * gpu.l1.banks * cycles, "rt_unit": sms * cycles, "rt_warps": sms * gpu.rt.warps * cycles,
+        "crossbar": sms * cycles, "l2": gpu.l2_slices * (cycles * gpu.memory.l2_clock_khz / gpu.sm.clock_khz),
+        "dram": gpu.memory.count * (cycles * gpu.dram.clock_khz / gpu.sm.clock_khz),
+    }  # fmt: skip
+    for unit, amount in amounts(added).items():
+        yield unit, amount, float(capacity[unit])
 
 
 def utilisation_rows(added: Counters, gpu: Gpu, cycles: int, kernel_id: int) -> Columns:

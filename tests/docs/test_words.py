@@ -45,6 +45,7 @@ FOLDERS = (
     "hypa",
     "tuner",
     "crisp",
+    "report",
     "rayplay",
     "outside",
     "tools",

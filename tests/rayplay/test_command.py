@@ -13,7 +13,7 @@ from rayplay.door.output import as_csv, as_json, has_colour
 from rayplay.door.parser import parser_of, split
 from rayplay.door.verbs import FAMILIES, GROUPS, VERBS, overview
 
-REPLAYING = {"demo", "replay", "compare", "whatif", "estimate", "predict", "scale"}
+REPLAYING = {"demo", "replay", "compare", "whatif", "estimate", "predict", "scale", "report"}
 CHEAP = (
     "gpus", "gpus explain mobile", "show sample", "data check sample", "data stats sample", "data diff sample sample",
     "data verify sample", "heat sample", "ptx cfg reduction", "ptx parse reduction", "ptx characterise reduction",

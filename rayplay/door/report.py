@@ -1,0 +1,60 @@
+"""``rayplay report``: results as one HTML page."""
+
+import argparse
+from pathlib import Path
+
+from rayplay.door.parser import Parser
+from rayplay.formats.guard.answer import answer
+from rayplay.formats.guard.command import add_limits
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import is_local, location
+from rayplay.formats.place.names import result_name, trace_name
+
+SUFFIX = ".html"
+
+
+def parser(verb: str) -> Parser:
+    """The parser."""
+    made = Parser(f"rayplay {verb}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("results", nargs="+", type=result_name, metavar="RESULT",
+                      help="results; the first is the base of the others")  # fmt: skip
+    made.add_argument("--trace", type=trace_name, metavar="TRACE",
+                      help="trace that the results replay: picture, rays, warps, program")  # fmt: skip
+    made.add_argument("--noise", action="append", default=[], type=result_name, metavar="RESULT",
+                      help="replay of the base with a trifle changed, for the noise floor; repeatable")  # fmt: skip
+    made.add_argument("--out", type=location, metavar="NAME.html", help="page to write (default: RESULT.html, here)")
+    add_limits(made)
+    made.set_defaults(perform=perform)
+    return made
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Read the results, write the page, say where it is."""
+    out = arguments.out or Path(f"{arguments.results[0].name.partition('.')[0]}{SUFFIX}")
+    check_target(out)
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.dataset.result import open_result
+    from rayplay.formats.place.publish import atomic_file
+    from rayplay.report.page import page
+    from rayplay.report.run import Run
+
+    trace = open_trace(arguments.trace) if arguments.trace is not None else None
+    runs = [Run(open_result(path), trace) for path in arguments.results]
+    written = page(runs, [Run(open_result(path)) for path in arguments.noise]).encode()
+    with atomic_file(out) as partial:
+        partial.write_bytes(written)
+    record = {"out": str(out), "bytes": len(written), "verdict": runs[0].verdict}
+    answer(arguments, [runs[0].verdict, f"{out}: open it with a browser"], lambda: [record])
+    return 0
+
+
+def check_target(out: Path) -> None:
+    """``UserError`` for a name that is no page's, and for a file that this verb did not write."""
+    if out.suffix != SUFFIX:
+        raise UserError(f"--out {out}: must end in {SUFFIX}")
+    if out.is_dir():
+        raise UserError(f"--out {out}: must be a file, but is a folder")
+    from rayplay.report.page import BEGIN
+
+    if is_local(out) and out.exists() and not out.read_bytes()[: len(BEGIN)] == BEGIN.encode():
+        raise UserError(f"--out {out}: must be new or a page of this verb, so that no other file is lost")

@@ -1,0 +1,137 @@
+"""Limits of a replay, and their places: shares of the issue slots and of each unit, six numbers, a sentence.
+
+It reads the tables of a result, so that the terminal, the picture and the report say the same.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rayplay.replay.unit import cycle_stack as stack
+
+Columns = Mapping[str, Any]
+
+PHRASES = {
+    "issue": "issue of instructions", "data": "latency of dependent instructions", "unit": "busy execution units",
+    "lsu": "the load/store unit", "rt_unit": "rays in the RT unit", "memory": "data of loads and stores",
+    "barrier": "barriers", "fetch": "instruction fetch", "idle": "schedulers without a live warp",
+}  # fmt: skip
+OCCUPANCIES = ("warps", "rt_warps")  # rows of the utilisation that are no throughput
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e4, "k"))  # of a value with a fraction
+LAUNCH_SHARE = 0.1  # of the cycles, from which launch latency is worth a warning
+
+
+class Figure(NamedTuple):
+    """One number of a replay; no ``value`` where undefined."""
+
+    name: str
+    label: str
+    value: float | None
+    unit: str
+    definition: str
+
+
+SIX = {
+    "gpu_cycles": "cycles", "gpu_ipc": "IPC", "rays_per_second": "rays per second",
+    "l1d_miss_rate": "L1 misses", "l2_miss_rate": "L2 misses", "bandwidth_utilisation": "DRAM utilisation",
+}  # fmt: skip
+RAYS_PER_SECOND = "rt_closest_hit_rays and rt_any_hit_rays / seconds of the simulated GPU"
+
+
+def six(summary: Columns) -> list[Figure]:
+    """The six numbers of ``summary.json`` that say how a replay went."""
+
+    def value(metric: str) -> float | None:
+        found: float | None = summary[metric]["value"] if metric in summary else None
+        return found
+
+    rays, seconds = (value("rt_closest_hit_rays") or 0) + (value("rt_any_hit_rays") or 0), value("seconds")
+    rate = rays / seconds if rays and seconds else None
+    made: dict[str, Any] = {"rays_per_second": {"value": rate, "unit": "rays/s", "definition": RAYS_PER_SECOND}}
+    unknown: dict[str, Any] = {"value": None, "unit": "1", "definition": "not in this result"}
+    found = {name: made.get(name) or summary.get(name, unknown) for name in SIX}
+    return [Figure(name, SIX[name], e["value"], e["unit"], e["definition"]) for name, e in found.items()]
+
+
+def shares(table: Columns, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a key column, and the slots of each by reason: int64[values, len(REASONS)]."""
+    keys, row = np.unique(table[key], return_inverse=True)
+    slots = np.zeros((len(keys), len(stack.REASONS)), np.int64)
+    column = np.array([stack.REASONS.index(reason) for reason in table["reason"]], np.int64)
+    np.add.at(slots, (row, column), table["slots"])
+    return keys, slots
+
+
+def unit_shares(utilisation: Columns, kernels: Columns, cycles: int) -> dict[str, float]:
+    """Unit -> share of its capacity in all ``cycles`` that it used."""
+    units = dict.fromkeys(utilisation["unit"].tolist())
+    rows = {unit: utilisation["unit"] == unit for unit in units}
+    capacity = capacities(utilisation, kernels)
+    return {unit: float(utilisation["used"][mine].sum() / (capacity[unit] * cycles)) for unit, mine in rows.items()}
+
+
+def capacities(utilisation: Columns, kernels: Columns) -> dict[str, float]:
+    """Unit -> its capacity in a cycle, as in the longest launch: others may have had the same cycles."""
+    cycles = kernels["end_cycle"] - kernels["start_cycle"]
+    longest = int(np.argmax(cycles))
+    mine = utilisation["kernel_id"] == kernels["kernel_id"][longest]
+    found = zip(utilisation["unit"][mine].tolist(), utilisation["capacity"][mine].tolist(), strict=True)
+    return {unit: capacity / max(int(cycles[longest]), 1) for unit, capacity in found}
+
+
+def verdict(table: Columns, units: Mapping[str, float]) -> str:
+    """The largest share of the issue slots, the next, the busiest unit, and the SMs that have most and least of it.
+
+    table  columns of ``stack``; ``units``: as ``unit_shares`` gives them.
+    """
+    sm, slots = shares(table, "sm")
+    total = slots.sum(axis=0)
+    order = np.argsort(-total, kind="stable")
+    part = total / max(int(total.sum()), 1)
+    first, second = (stack.REASONS[place] for place in order[:2])
+    said = f"Limited by {PHRASES[first]}: {percent(part[order[0]])} of the issue slots"
+    said += f"; next {PHRASES[second]}, {percent(part[order[1]])}."
+    throughput = {unit: share for unit, share in units.items() if unit not in OCCUPANCIES}
+    if throughput:
+        busiest = max(throughput, key=lambda unit: throughput[unit])
+        said += f" Busiest unit: {busiest}, {percent(throughput[busiest])} of its capacity."
+    by_sm = slots[:, order[0]] / np.maximum(slots.sum(axis=1), 1)
+    most, least = int(np.argmax(by_sm)), int(np.argmin(by_sm))
+    if most != least:
+        said += (
+            f" SM {sm[most]} has most of it ({percent(by_sm[most])}), SM {sm[least]} least ({percent(by_sm[least])})."
+        )
+    return said
+
+
+def warnings(summary: Columns, kernels: Columns, gpu: Columns) -> list[str]:
+    """Sentences on work that cannot fill the GPU, and on launch latency; ``gpu``: the description as nested values."""
+    sm, found = gpu.get("sm", {}), []
+    warps, sms = summary.get("warps", {}).get("value"), sm.get("count")
+    schedulers = gpu.get("scheduler", {}).get("count")
+    if warps and sms and schedulers and warps < sms * schedulers:
+        found.append(f"{warps:,} warps on {sms} SMs of {schedulers} schedulers: the work cannot fill the GPU.")
+    latency, cycles = sm.get("kernel_launch_cycles", 0), summary.get("gpu_cycles", {}).get("value") or 0
+    waited = latency * len(kernels["kernel_id"])
+    if cycles and waited > LAUNCH_SHARE * cycles:
+        found.append(f"Launch latency is up to {percent(min(1.0, waited / cycles))} of the cycles.")
+    return found
+
+
+def percent(share: float) -> str:
+    """A share, in percent."""
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def shown(figure: Figure) -> str:
+    """Value and unit of a figure for a reader."""
+    if figure.value is None:
+        return "undefined"
+    if figure.unit == "1":
+        return percent(figure.value)
+    value = figure.value
+    if isinstance(value, int):
+        return f"{value:,} {figure.unit}"
+    size, letter = next((each for each in PREFIXES if value >= each[0]), (1.0, ""))
+    return f"{value / size:,.4g} {letter}{figure.unit}"

@@ -1,0 +1,122 @@
+"""Several results beside each other: differences of every metric from the base, cycle stacks, pictures.
+
+The noise floor of a metric is its largest change among replays of the base with a trifle changed, such as a latency
+by a cycle; nothing is marked without them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rayplay.formats.look.compare import change, difference
+from rayplay.report.charts import WIDTH, figure, label, stack_bar
+from rayplay.report.markup import Child, Markup, tag
+from rayplay.report.pictures import diverging, heat
+from rayplay.report.run import Run
+from rayplay.report.tables import cell, head_cell, scrolled, section
+
+MOST_PICTURES = 64  # frames of the film strip
+
+
+def noise_floor(base: Run, trifles: Sequence[Run]) -> dict[str, float]:
+    """Metric -> its largest change among ``trifles``; empty without any."""
+    found: dict[str, float] = {}
+    for run in trifles:
+        for metric in base.summary:
+            moved = moved_by(run, base, metric)
+            found[metric] = max(found.get(metric, 0.0), abs(moved or 0.0))
+    return found
+
+
+def moved_by(run: Run, base: Run, metric: str) -> float | None:
+    """The change of a metric: of shares the difference, else relative to the base."""
+    if metric not in run.summary or metric not in base.summary:
+        return None
+    ours, theirs = run.summary[metric], base.summary[metric]
+    return change(ours["value"], theirs["value"], theirs["unit"])
+
+
+def comparison(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
+    """The section of differences from the first of ``runs``."""
+    note = f"The base is {runs[0].name}. Differences are percent of it, of shares percentage points. "
+    if floor:
+        note += "Marked is only what exceeds the noise floor: the largest change by a trifle."
+    else:
+        note += (
+            "No noise floor is known, so nothing is marked; --noise takes replays of the base with a trifle changed."
+        )
+    stacks = figure_of_stacks(runs)
+    return section("Comparison", stacks, strip(runs), metrics(runs, floor), note=note)
+
+
+def figure_of_stacks(runs: Sequence[Run]) -> Markup | None:
+    """A bar for each run, as long as its cycles are many."""
+    explained = [run for run in runs if run.explained]
+    if not explained:
+        return None
+    most, drawn = max(run.cycles for run in explained), []
+    for row, run in enumerate(explained):
+        total = run.slots[1].sum(axis=0)
+        share, width = total / max(int(total.sum()), 1), run.cycles / most * (2 * WIDTH - 180)
+        drawn.append(label(174, row * 22.0 + 15, run.name[:28], "end"))
+        drawn.append(stack_bar(180, row * 22.0, width, 20, share, run.name))
+    said = ", ".join(f"{run.name} {run.cycles:,} cycles" for run in explained)
+    return figure(Markup("".join(drawn)), 2 * WIDTH, 22.0 * len(explained), f"Cycles and their stacks: {said}")
+
+
+def strip(runs: Sequence[Run]) -> Markup | None:
+    """Cycles per pixel of every run in one scale, and the difference from the base where the sizes are equal."""
+    found = [(run, cycles) for run in runs[:MOST_PICTURES] if (cycles := run.pixels()) is not None]
+    if len(found) < 2:
+        return None
+    most, first = max(float(np.quantile(cycles, 0.995)) for _, cycles in found), found[0][1]
+    shown: list[Child] = []
+    for run, cycles in found:
+        shown.append(framed(heat(cycles, most), f"{run.name}: cycles per pixel, mean {float(cycles.mean()):,.0f}"))
+        if run is not found[0][0] and cycles.shape == first.shape:
+            moved = cycles.astype(np.int64) - first
+            words = (
+                f"{run.name} against the base: from {int(moved.min()):+,} (blue) to {int(moved.max()):+,} cycles (red)"
+            )
+            shown.append(framed(diverging(moved), words))
+    return tag("div", *shown, class_="strip")
+
+
+def framed(source: str, words: str) -> Markup:
+    """A picture with its words below."""
+    return tag("figure", tag("img", src=source, alt=words, class_="picture"), tag("figcaption", words))
+
+
+def metrics(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
+    """Every metric of the base: its value in each run, and the difference."""
+    base = runs[0]
+    heads: list[Child] = [head_cell("metric", False)]
+    for run in runs:
+        heads += [head_cell(title, True) for title in (run.name, "difference")[: 1 if run is base else 2]]
+    if floor:
+        heads.append(tag("th", "noise floor", scope="col", class_="number"))
+    rows = []
+    for metric, entry in base.summary.items():
+        cells: list[Child] = [cell(metric, True), cell(entry["value"], False)]
+        for run in runs[1:]:
+            theirs = run.summary.get(metric, {"value": None})["value"]
+            cells += [cell(theirs, False), difference_cell(run, base, metric, floor.get(metric))]
+        if floor:
+            shown = f"{100 * floor[metric]:.2f} {'points' if entry['unit'] == '1' else '%'}"
+            cells.append(tag("td", shown, class_="number", data_value=repr(floor[metric])))
+        rows.append(tag("tr", *cells))
+    made = tag("table", tag("caption", "Metrics of all results"), tag("thead", tag("tr", *heads)), tag("tbody", *rows))
+    return scrolled(made, "Metrics of all results")
+
+
+def difference_cell(run: Run, base: Run, metric: str, floor: float | None) -> Markup:
+    """A difference, with an arrow and a colour where it exceeds the noise floor."""
+    moved = moved_by(run, base, metric)
+    if moved is None:
+        return tag("td", "", class_="number")
+    unit = base.summary[metric]["unit"]
+    beyond = floor is not None and abs(moved) > floor
+    arrow = (" \u25b2" if moved > 0 else " \u25bc") if beyond else ""
+    words = difference(run.summary[metric]["value"], base.summary[metric]["value"], unit)
+    class_ = f"number{' more' if moved > 0 else ' less'}" if beyond else "number"
+    return tag("td", words + arrow, class_=class_, data_value=repr(moved))

@@ -1,0 +1,141 @@
+"""The page in a headless Chromium: hover, keys, sorting, search, the switch of runs, no errors, no requests."""
+
+import json
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from rayplay.report.run import Run
+from tests.report.pages import CHROMIUM, NO_BROWSER, OPTIONS, in_browser
+
+AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+BROWSERS_OWN = (".google.com", ".googleapis.com", ".gvt1.com")  # that Chromium asks at its start, whatever the page
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_BROWSER)
+
+READY = """
+await new Promise(go => {
+  const look = () => document.querySelector('img.values[data-ready]') ? go() : setTimeout(look, 20);
+  look();
+});
+"""
+POINT = """
+const move = (element, x, y) => {
+  element.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, clientX: x, clientY: y }));
+  return document.getElementById('tip').textContent;
+};
+"""
+
+
+def test_hovering_a_pixel_says_its_cycles(runs: list[Run], one: str, tmp_path: Path) -> None:
+    cycles = runs[0].pixels()
+    assert cycles is not None
+    script = READY + POINT + """
+    const image = document.querySelector('img.values'), box = image.getBoundingClientRect(), found = [];
+    const scale = Math.min(box.width / image.naturalWidth, box.height / image.naturalHeight);
+    const left = box.left + (box.width - scale * image.naturalWidth) / 2;
+    const top = box.top + (box.height - scale * image.naturalHeight) / 2;
+    for (let row = 0; row < image.naturalHeight; row++) for (let column = 0; column < image.naturalWidth; column++)
+      found.push(move(image, left + (column + 0.5) * scale, top + (row + 0.5) * scale));
+    image.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+    return [found, document.getElementById('tip').textContent];
+    """  # fmt: skip
+    found, by_key = in_browser(one, script, tmp_path)
+    height, width = cycles.shape
+    assert found == [f"pixel {x}, {y}: {cycles[y, x]:,} cycles" for y in range(height) for x in range(width)]
+    assert by_key == found[1]
+
+
+def test_a_definition_is_shown_on_hover_and_focus(runs: list[Run], one: str, tmp_path: Path) -> None:
+    script = (
+        POINT
+        + """
+    const cards = [...document.querySelectorAll('.six > div')];
+    const hovered = cards.map(card => move(card, 5, 5));
+    cards[0].focus();
+    return [hovered, document.getElementById('tip').textContent, document.getElementById('tip').hidden];
+    """
+    )
+    hovered, focused, hidden = in_browser(one, script, tmp_path)
+    assert hovered[0] == focused == runs[0].summary["gpu_cycles"]["definition"]
+    assert all(hovered)
+    assert not hidden
+
+
+def test_sorting_and_search(runs: list[Run], one: str, tmp_path: Path) -> None:
+    script = """
+    const tables = [...document.querySelectorAll('table')];
+    const table = tables.find(each => each.caption.textContent === 'Metrics');
+    const column = () => [...table.tBodies[0].rows].map(row => row.cells[1].dataset.value ?? null);
+    const [name, value] = table.querySelectorAll('button.sort'), found = [column()];
+    value.click(); found.push(column());
+    value.click(); found.push(column());
+    const state = value.closest('th').getAttribute('aria-sort');
+    const field = table.closest('.scroll').parentNode.querySelector('input');
+    field.value = 'MISS'; field.dispatchEvent(new Event('input'));
+    const shown = [...table.tBodies[0].rows].filter(row => !row.hidden).map(row => row.cells[0].textContent);
+    return [found, state, shown, field.parentNode.querySelector('output').textContent];
+    """
+    (before, down, up), state, shown, said = in_browser(one, script, tmp_path)
+    values = [entry["value"] for entry in runs[0].summary.values()]
+    assert [None if v is None else float(v) for v in before] == values
+    known = [float(value) for value in down if value is not None]
+    assert known == sorted((value for value in values if value is not None), reverse=True)
+    assert [float(value) for value in up if value is not None] == known[::-1]
+    assert state == "ascending"
+    expected = {name for name, e in runs[0].summary.items() if "miss" in f"{name}{e['definition']}".lower()}
+    assert set(shown) == expected
+    assert said == f"{len(expected)} of {len(values)} rows"
+
+
+def test_switching_runs(two: str, tmp_path: Path) -> None:
+    script = """
+    const seen = () => [...document.querySelectorAll('.first')].map(part => part.hidden);
+    const found = [seen()];
+    document.querySelector('[data-show="1"]').click();
+    return [...found, seen(), document.querySelector('[data-show="1"]').getAttribute('aria-pressed')];
+    """
+    assert in_browser(two, script, tmp_path) == [[False, True], [True, False], "true"]
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_the_first_screen_fits(width: int, one: str, tmp_path: Path) -> None:
+    script = """
+    const box = document.querySelector('.first').getBoundingClientRect();
+    return [document.documentElement.scrollWidth, innerWidth, box.bottom];
+    """  # fmt: skip
+    needed, inner, bottom = in_browser(one, script, tmp_path, f"--window-size={width},800")
+    assert needed <= inner
+    assert width < 1200 or bottom <= 800
+
+
+def test_the_policy_lets_its_own_script_run_and_asks_nobody(two: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(two)
+    log = tmp_path / "net.json"
+    options = (f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}", "--enable-logging=stderr")
+    command = [str(CHROMIUM), *OPTIONS, *options, "--dump-dom", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert 'data-ready="yes"' in done.stdout
+    assert "CONSOLE" not in done.stderr
+    events = json.loads(log.read_text())["events"] if log.exists() else []
+    asked = {event["params"]["url"] for event in events if "url" in event.get("params", {})}
+    hosts = {found for url in asked if (found := urlsplit(url).hostname)}
+    assert all(host.endswith(BROWSERS_OWN) for host in hosts), hosts
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core here: npm install --no-save axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_accessibility_checker_finds_nothing(scheme: str, two: str, tmp_path: Path) -> None:
+    dark = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    script = (
+        AXE.read_text().replace("</script", "<\\/script")
+        + """
+    const found = await axe.run(document, { resultTypes: ['violations'] });
+    return [matchMedia('(prefers-color-scheme: dark)').matches,
+            found.violations.map(each => [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])];
+    """
+    )
+    is_dark, violations = in_browser(two, script, tmp_path, *dark)
+    assert is_dark == (scheme == "dark")
+    assert violations == []
