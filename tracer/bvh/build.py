@@ -109,7 +109,7 @@ class Structure:
     """Trees that the frames of an animation share: meshes' and spheres', which no frame changes.
 
     refit  whether the top level also keeps the shape that it has in the first frame: its boxes alone follow the
-           instances. Otherwise each frame builds it anew.
+           instances. Otherwise each frame builds it.
     """
 
     refit: bool = False
