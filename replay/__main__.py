@@ -96,7 +96,6 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.replay.gpu.description import load, notes
     from rayplay.replay.launch.selection import Selection
-    from rayplay.replay.results.metrics import table
     from rayplay.replay.run.driver import simulate
     from rayplay.replay.run.progress import Heartbeat
 
@@ -113,7 +112,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
             model=arguments.model, interval=arguments.interval, notes=kept,
         )  # fmt: skip
-        lines = [f"{arguments.trace.name} on {gpu.name}", table(result)]
+        lines = [f"{arguments.trace.name} on {gpu.name}", *result_lines(arguments, result)]
         answer(arguments, lines, lambda: metric_records(arguments.trace.name, gpu.name, result.summary))
         if arguments.out is not None:
             result.write(arguments.out, made)
@@ -151,13 +150,24 @@ def replay_classes(arguments: argparse.Namespace) -> None:
 
 def show_classes(arguments: argparse.Namespace, joined: "Joined", result: "Result") -> None:
     """Print the metrics, and a line per class of work."""
-    from rayplay.replay.results.metrics import table
     from rayplay.replay.run.together import class_lines
 
     gpu = result.gpu
     names = " and ".join(each.trace.name for each in joined.classes)
-    lines = [f"{names} on {gpu.name} under {arguments.partition}", *class_lines(result), table(result)]
+    lines = [
+        f"{names} on {gpu.name} under {arguments.partition}",
+        *class_lines(result),
+        *result_lines(arguments, result),
+    ]
     answer(arguments, lines, lambda: metric_records(names, gpu.name, result.summary))
+
+
+def result_lines(arguments: argparse.Namespace, result: "Result") -> Iterator[str]:
+    """The verdict and six numbers, or with ``--all`` every metric."""
+    from rayplay.replay.results.metrics import table
+    from rayplay.replay.terminal import short
+
+    yield from [table(result)] if arguments.all else short(result)
 
 
 def class_provenance(texts: list[str], gpu: "Gpu", how: "How") -> dict[str, object]:

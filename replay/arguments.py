@@ -89,6 +89,7 @@ def add_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--resume", action="store_true",
                       help="go on where a replay with the same trace, GPU and --out was interrupted; the result is the "
                       "same, byte for byte (model gatsim: begins anew)")  # fmt: skip
+    made.add_argument("--all", action="store_true", help="print every metric, not only what limits the replay")
     made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
     made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",

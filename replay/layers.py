@@ -21,6 +21,7 @@ LAYERS = {
     "run": "the loop from launch to result, checkpoints and progress",
     "geometry": "what models outside the engine may know of a GPU",
     "verdict": "what limits a replay, in words and six numbers",
+    "terminal": "the same in the lines that a replay prints",
     "picture": "a result as a picture",
     "arguments": "the command line",
     "page": "this page",

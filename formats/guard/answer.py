@@ -1,8 +1,9 @@
-"""The answer of a verb: lines for a reader, records for a program."""
+"""The answer of a verb: lines for a reader, coloured or not, records for a program."""
 
 import argparse
+import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TextIO
 
 Record = dict[str, Any]
 
@@ -18,3 +19,8 @@ def answer(arguments: argparse.Namespace, lines: Iterable[str], records: Callabl
             print(line)
     else:
         collected.extend(records())
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether colours may be written: a terminal that is not dumb, and no ``NO_COLOR`` (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

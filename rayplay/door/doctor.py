@@ -10,9 +10,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
-from rayplay.door.output import has_colour
 from rayplay.door.parser import Parser
-from rayplay.formats.guard.answer import answer
+from rayplay.formats.guard.answer import answer, has_colour
 from rayplay.formats.guard.trust import cache_root, own_folder
 
 PINNED = Path(__file__).parents[1] / "constraints.txt"

@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any
 
 from rayplay.formats.guard.answer import Record
 
@@ -57,8 +57,3 @@ def plain(value: Any) -> Any:
     """A value as JSON has it: of numpy's scalars the Python one, of NaN and infinities None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and value - value != 0.0 else value
-
-
-def has_colour(stream: TextIO) -> bool:
-    """Whether colours may be written: a terminal that is not dumb, and no ``NO_COLOR`` (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -9,7 +9,8 @@ package (breadth_first_search, matrix_multiply, reduction, stencil, vector_add),
 or a TOML file. rayplay trace FILE.toml --help shows the options of a launch or a network.
 """
 REPLAY_TEXT = """\
-Replay traces on GPUs: cycles, caches, RT unit and DRAM. Prints the metrics and writes results/TRACE-GPU.result with
+Replay traces on GPUs: cycles, caches, RT unit and DRAM. Prints what limits
+the replay (--all: every metric) and writes results/TRACE-GPU.result with
 counters, cycle stacks, timeline and the cost of each pixel. sample is a trace that comes with the package.
 """
 

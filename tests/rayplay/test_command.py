@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.door.output import as_csv, as_json, has_colour
+from rayplay.door.output import as_csv, as_json
 from rayplay.door.parser import parser_of, split
 from rayplay.door.verbs import FAMILIES, GROUPS, VERBS, overview
+from rayplay.formats.guard.answer import has_colour
 
 REPLAYING = {"demo", "replay", "compare", "whatif", "estimate", "predict", "scale", "report"}
 CHEAP = (

@@ -71,7 +71,7 @@ def test_kernels_may_be_named_one_by_one(
     tmp_path: Path, run_replay: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = write_kernels(tmp_path / "x.trace", [Kernel((1,)), Kernel((2,)), Kernel((4,))])
-    assert run_replay(trace, "--gpu", "mobile", "--kernel", 0, "--kernel", 2) == 0
+    assert run_replay(trace, "--gpu", "mobile", "--kernel", 0, "--kernel", 2, "--all") == 0
     assert "warp_instructions                           5" in capsys.readouterr().out
 
 

@@ -8,6 +8,9 @@ from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
 from rayplay.tracer.link.layout import FunctionLayout, Signature, indirect_calls, signature_of
 
+KEPT = 16
+"""Programs of the latest launches whose linked form and machine code are kept."""
+
 
 @dataclass(frozen=True)
 class Callee:

@@ -12,6 +12,7 @@ from rayplay.ptx.program import Program, link
 from rayplay.ptx.text.names import outside_registers
 from rayplay.tracer.link.explicit import explicit
 from rayplay.tracer.link.functions import (
+    KEPT,
     LinkedFunction,
     called_names,
     callees_of,
@@ -24,8 +25,6 @@ from rayplay.tracer.link.scalarise import scalar_function, scalar_module
 from rayplay.tracer.link.variables import SharedVariables
 
 RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
-KEPT = 16
-"""Programs of the latest launches whose linked form is kept."""
 
 Programs = tuple[tuple[Module, Function], ...]
 

@@ -12,8 +12,7 @@ from rayplay.formats.guard import sealed
 from rayplay.formats.guard.digest import source_digest
 from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
-from rayplay.tracer.link.functions import LinkedFunction
-from rayplay.tracer.link.programs import KEPT
+from rayplay.tracer.link.functions import KEPT, LinkedFunction
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.native.cpu import Cpu, chosen
 from rayplay.tracer.native.ternary_logic import fenced, is_suspect_object
