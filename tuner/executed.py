@@ -1,11 +1,13 @@
 """Instructions that warps execute, from some blocks of a frame at full size: divergence is in the count."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.ir import Function
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.kernel import TILE, Renderer, Settings, tiles
@@ -19,27 +21,33 @@ WARPS = TILE * TILE // 32
 
 @dataclass(frozen=True)
 class Executed:
-    """Per warp, mean over the sample.
+    """Of each warp of the sampled blocks: float64[sampled blocks, WARPS, candidates].
 
     instructions  warp instructions.
+    dependent     of them, on the longest chain of each block visit: each waits for the one before it.
     waits         block visits that wait for memory: a load, and loads of the same visit with it.
     loads         memory instructions.
+    step          every step-th block of the launch is sampled.
     """
 
     instructions: NDArray[np.float64]
+    dependent: NDArray[np.float64]
     waits: NDArray[np.float64]
     loads: NDArray[np.float64]
+    step: int
 
 
 class BlockVisits:
-    """A ``VisitSink`` that counts the visits of each basic block by warps."""
+    """A ``VisitSink`` that counts each warp's visits of each basic block: int64[warps, basic blocks]."""
 
-    def __init__(self, blocks: int) -> None:
-        self.visits = np.zeros(blocks, np.int64)
+    def __init__(self, warps: int, blocks: int) -> None:
+        self.visits = np.zeros((warps, blocks), np.int64)
 
     def put_visits(self, warp_id: NDArray[np.int64], end: NDArray[np.int64], visits: NDArray[np.uint32]) -> None:
         """Count visits as they are made."""
-        self.visits += np.bincount(visits[:, 0], minlength=len(self.visits))
+        warp = np.repeat(warp_id, np.diff(end, prepend=0))
+        places = warp * self.visits.shape[1] + visits[:, 0]
+        self.visits += np.bincount(places, minlength=self.visits.size).reshape(self.visits.shape)
 
 
 def execute(
@@ -50,22 +58,40 @@ def execute(
     Two runs of the sampled blocks, without occlusion rays and with ``PROBES``, give a straight line.
     """
     step = max(tiles(*size) // SAMPLE_BLOCKS, 1)
+    sampled = -(-tiles(*size) // step)
     per_block = _per_block(renderer.function)
     ends = []
     for rays in (0, PROBES):
-        sink = BlockVisits(len(per_block))
-        blocks = renderer.sample(camera, *size, Settings(rays, settings.radius, settings.shadow_rays), sink, step)
-        ends.append(sink.visits @ per_block / (blocks * WARPS))
+        sink = BlockVisits(sampled * WARPS, len(per_block))
+        renderer.sample(camera, *size, Settings(rays, settings.radius, settings.shadow_rays), sink, step)
+        ends.append((sink.visits @ per_block).reshape(sampled, WARPS, 4))
     slope = (ends[1] - ends[0]) / PROBES
-    return Executed(*(ends[0][:, None] + slope[:, None] * occlusion_rays))
+    return Executed(*(ends[0][..., kind, None] + slope[..., kind, None] * occlusion_rays for kind in range(4)), step)
 
 
 def _per_block(function: Function) -> NDArray[np.float64]:
-    """float64[blocks, 3]: instructions, whether a visit waits for memory, memory instructions."""
-    rows = []
-    for block in build(function).blocks:
+    """float64[blocks, 4]: instructions, in dependence, whether a visit waits for memory, memory instructions."""
+    cfg, rows = build(function), []
+    live = Liveness(function, cfg)
+    for block in cfg.blocks:
+        places = range(block.first, block.first + block.count)
         body = function.body[block.first : block.first + block.count]
-        loads = [i for i in body if i.opcode == "ld" and not {"param", "shared"} & set(i.modifiers)]
-        stores = [i for i in body if i.opcode == "st" and "shared" not in i.modifiers]
-        rows.append((len(body), bool(loads), len(loads) + len(stores)))
+        loads = [i.opcode == "ld" and not {"param", "shared"} & set(i.modifiers) for i in body]
+        stores = [i.opcode == "st" and "shared" not in i.modifiers for i in body]
+        chain = longest_chain([live.reads[place] for place in places], [live.writes[place] for place in places], loads)
+        rows.append((len(body), chain, any(loads), sum(loads) + sum(stores)))
     return np.array(rows, np.float64)
+
+
+def longest_chain(reads: Sequence[int], writes: Sequence[int], loads: Sequence[bool]) -> int:
+    """Instructions on the longest path of results and their readers; registers are bits. A load ends no path and its
+    latency counts apart."""
+    level: dict[int, int] = {}
+    longest = 0
+    for read, written, load in zip(reads, writes, loads, strict=True):
+        before = max((depth for bits, depth in level.items() if bits & read), default=0)
+        depth = before if load else before + 1
+        longest = max(longest, depth)
+        level = {bits & ~written: known for bits, known in level.items() if bits & ~written}
+        level[written] = max(depth, level.get(written, 0))
+    return longest

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rayplay.formats.guard.errors import UserError
 from rayplay.tuner.device import Device
 from rayplay.tuner.executed import Executed
+from rayplay.tuner.schedule import launch_cycles
 
 SECTOR_BYTES = 32
 
@@ -35,11 +36,11 @@ FIRST = Hits(0.6, 0.6, 8.0)
 
 
 def predict_cycles(
-    device: Device, executed: Executed, hits: Hits, warps: int, resident_warps: int
+    device: Device, executed: Executed, hits: Hits, blocks: int, resident_blocks: int
 ) -> NDArray[np.float64]:
-    """Cycles of a launch of ``warps`` warps, for each candidate of ``executed``.
+    """Cycles of a launch of ``blocks`` blocks, for each candidate of ``executed``.
 
-    resident_warps  of a core at a time.
+    resident_blocks  of a core at a time.
     Raises ``UserError`` for a device without caches.
     """
     if device.caches is None:
@@ -47,14 +48,25 @@ def predict_cycles(
     caches = device.caches
     beyond = hits.l2 * caches.l2_cycles + (1 - hits.l2) * caches.dram_cycles
     latency = hits.l1 * caches.l1_cycles + (1 - hits.l1) * beyond
-    alone = caches.dependent_cycles * executed.instructions + latency * executed.waits
     sectors = executed.loads * hits.sectors
     moved = sectors * (1 - hits.l1) * (1 - hits.l2) * SECTOR_BYTES
     per_core = device.bandwidth_gbytes_per_s / device.clock_ghz / device.cores
-    bounds = (
-        alone / resident_warps,
-        device.issue_cycles * executed.instructions,
-        sectors * device.uncoalesced_delay_cycles,
-        moved / per_core,
+    busy = np.maximum.reduce(
+        [
+            device.issue_cycles * executed.instructions,
+            sectors * device.uncoalesced_delay_cycles,
+            moved / per_core,
+        ]
     )
-    return warps / device.cores * np.maximum.reduce(bounds)
+    apart = executed.instructions - executed.dependent  # in the shadow of the others, a cycle each
+    alone = np.maximum(caches.dependent_cycles * executed.dependent + apart + latency * executed.waits, busy)
+    count = alone.shape[-1]
+    knots = np.unique(np.minimum(2 ** np.arange(count.bit_length() + 1) - 1, count - 1))
+    at = [
+        launch_cycles(
+            np.ascontiguousarray(alone[..., knot]), np.ascontiguousarray(busy[..., knot]),
+            blocks, executed.step, device.cores, resident_blocks,
+        )
+        for knot in knots
+    ]  # fmt: skip
+    return np.interp(np.arange(count), knots, at)

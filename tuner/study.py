@@ -64,7 +64,7 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
     target = plant(way[0], Settings(FIRST_RAYS)).ms
     loop = Loop(
         renderer, fit(gpu).device, plant, plan.size, target, 4 * FIRST_RAYS, policy=Policy(hysteresis=0),
-        resident_warps=plant.resident_warps,
+        resident_blocks=plant.resident_blocks,
     )  # fmt: skip
     return target, run_controllers(loop, way, CONTROLLERS)
 

@@ -178,7 +178,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
     plant = Plant(renderer, gpu, arguments.size)
     loop = Loop(
         renderer, fit(gpu).device, plant, arguments.size, arguments.target_ms,
-        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer), arguments.model, plant.resident_warps,
+        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer), arguments.model, plant.resident_blocks,
     )  # fmt: skip
     rows = run_controllers(loop, path, arguments.controller or ["feedback", "none"])
     answer(arguments, table_text(rows, arguments.target_ms), lambda: rows)
