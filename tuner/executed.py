@@ -10,6 +10,7 @@ from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.ir import Function
 from rayplay.tracer.scenes.description import Camera
+from rayplay.tuner.device import Caches
 from rayplay.tuner.kernel import TILE, Renderer, Settings, tiles
 
 SAMPLE_BLOCKS = 96
@@ -24,14 +25,14 @@ class Executed:
     """Of each warp of the sampled blocks: float64[sampled blocks, WARPS, candidates].
 
     instructions  warp instructions.
-    dependent     of them, on the longest chain of each block visit: each waits for the one before it.
+    alone         cycles of the warp alone, without waits for memory.
     waits         block visits that wait for memory: a load, and loads of the same visit with it.
     loads         memory instructions.
     step          every step-th block of the launch is sampled.
     """
 
     instructions: NDArray[np.float64]
-    dependent: NDArray[np.float64]
+    alone: NDArray[np.float64]
     waits: NDArray[np.float64]
     loads: NDArray[np.float64]
     step: int
@@ -51,7 +52,12 @@ class BlockVisits:
 
 
 def execute(
-    renderer: Renderer, camera: Camera, size: tuple[int, int], settings: Settings, occlusion_rays: NDArray[np.int64]
+    renderer: Renderer,
+    camera: Camera,
+    size: tuple[int, int],
+    settings: Settings,
+    occlusion_rays: NDArray[np.int64],
+    caches: Caches,
 ) -> Executed:
     """Count what warps of a frame execute with each number of occlusion rays.
 
@@ -59,7 +65,7 @@ def execute(
     """
     step = max(tiles(*size) // SAMPLE_BLOCKS, 1)
     sampled = -(-tiles(*size) // step)
-    per_block = _per_block(renderer.function)
+    per_block = _per_block(renderer.function, caches.dependent_cycles, caches.alone_cycles)
     ends = []
     for rays in (0, PROBES):
         sink = BlockVisits(sampled * WARPS, len(per_block))
@@ -69,8 +75,8 @@ def execute(
     return Executed(*(ends[0][..., kind, None] + slope[..., kind, None] * occlusion_rays for kind in range(4)), step)
 
 
-def _per_block(function: Function) -> NDArray[np.float64]:
-    """float64[blocks, 4]: instructions, in dependence, whether a visit waits for memory, memory instructions."""
+def _per_block(function: Function, latency: float, issue: float) -> NDArray[np.float64]:
+    """float64[blocks, 4]: instructions, cycles alone, whether a visit waits for memory, memory instructions."""
     cfg, rows = build(function), []
     live = Liveness(function, cfg)
     for block in cfg.blocks:
@@ -78,20 +84,25 @@ def _per_block(function: Function) -> NDArray[np.float64]:
         body = function.body[block.first : block.first + block.count]
         loads = [i.opcode == "ld" and not {"param", "shared"} & set(i.modifiers) for i in body]
         stores = [i.opcode == "st" and "shared" not in i.modifiers for i in body]
-        chain = longest_chain([live.reads[place] for place in places], [live.writes[place] for place in places], loads)
+        chain = in_order_cycles(
+            [live.reads[p] for p in places], [live.writes[p] for p in places], loads, latency, issue
+        )
         rows.append((len(body), chain, any(loads), sum(loads) + sum(stores)))
     return np.array(rows, np.float64)
 
 
-def longest_chain(reads: Sequence[int], writes: Sequence[int], loads: Sequence[bool]) -> int:
-    """Instructions on the longest path of results and their readers; registers are bits. A load ends no path and its
-    latency counts apart."""
-    level: dict[int, int] = {}
-    longest = 0
+def in_order_cycles(
+    reads: Sequence[int], writes: Sequence[int], loads: Sequence[bool], latency: float, issue: float
+) -> float:
+    """Cycles of a warp alone in a basic block: it issues in order, an instruction ``issue`` cycles after the one before it
+    at least, and ``latency`` cycles after arithmetic that it needs; what a load waits counts apart. Registers are bits.
+    """
+    ready: dict[int, float] = {}
+    now = end = 0.0
     for read, written, load in zip(reads, writes, loads, strict=True):
-        before = max((depth for bits, depth in level.items() if bits & read), default=0)
-        depth = before if load else before + 1
-        longest = max(longest, depth)
-        level = {bits & ~written: known for bits, known in level.items() if bits & ~written}
-        level[written] = max(depth, level.get(written, 0))
-    return longest
+        now = max([now, *(cycle for bits, cycle in ready.items() if bits & read)])
+        ready = {rest: cycle for bits, cycle in ready.items() if (rest := bits & ~written)}
+        ready[written] = now + (issue if load else latency)
+        now += issue
+        end = max(end, now)
+    return end

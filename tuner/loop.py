@@ -28,7 +28,7 @@ from rayplay.tuner.device import Device
 from rayplay.tuner.executed import execute
 from rayplay.tuner.kernel import TILE, Renderer, Settings, tiles
 from rayplay.tuner.model import launch_of_image, predict
-from rayplay.tuner.modern import FIRST, Hits, predict_cycles
+from rayplay.tuner.modern import FIRST, Hits, caches_of, predict_cycles
 from rayplay.tuner.workload import look_at
 
 MODELS = ("modern", "paper")
@@ -157,7 +157,7 @@ class Loop:
         """Milliseconds of each candidate by the model: float64[most_rays + 1]; ``hits`` of the frame before."""
         rays = np.arange(self.most_rays + 1)
         if self.model == "modern":
-            executed = execute(self.renderer, camera, self.size, self.settings, rays)
+            executed = execute(self.renderer, camera, self.size, self.settings, rays, caches_of(self.device))
             cycles = predict_cycles(self.device, executed, hits, tiles(*self.size), self.resident_blocks)
         else:
             load = look_at(self.renderer, camera, *self.size, self.settings)
@@ -174,7 +174,7 @@ class Loop:
                     "previous": rays in proportion to the last frame's time, as dynamic-resolution engines do.
                     "none": the rays of the first frame for all.
         """
-        loop, rays, measured = Feedback(), None, Measured(self.target_ms)
+        loop, rays, measured = Feedback(starts=True), None, Measured(self.target_ms)
         for number, camera in enumerate(cameras):
             model = self.times(camera, measured.hits)
             known = model * loop.bias

@@ -1,12 +1,13 @@
 """A model of GPUs with caches (ours, beside the paper's): cycles of a launch from what its warps execute.
 
-A warp alone takes its dependent instructions one after another, and waits where it loads. Resident warps share an
-SM, which issues, and sends sectors to L1, at most so fast; and the memory serves all SMs at its bandwidth:
+A warp alone issues in order, waits for operands and for memory. Resident warps share an SM, which issues, and sends
+sectors to L1, at most so fast; and the memory serves all SMs at its bandwidth:
 
-    alone = a instructions + L waits,    L = h1 L1 + (1 - h1) (h2 L2 + (1 - h2) DRAM)
-    cycles = warps per core x max(alone / resident warps, C_i instructions, sectors c_du, bytes / bandwidth per core)
+    alone = cycles in order + L waits + (sectors - waits) c_du,    L = h1 L1 + (1 - h1) (h2 L2 + (1 - h2) DRAM)
+    busy  = max(C_i instructions, sectors c_du, bytes / bandwidth per core)
 
-Hit shares h1 and h2 are measured on the frame before (docs/sources/tuner.md#caches).
+``tuner.schedule`` makes cycles of a launch of them; a launch itself takes some. Hit shares h1 and h2 are measured on the frame before
+(docs/sources/tuner.md#caches).
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tuner.device import Device
+from rayplay.tuner.device import Caches, Device
 from rayplay.tuner.executed import Executed
 from rayplay.tuner.schedule import launch_cycles
 
@@ -35,6 +36,13 @@ FIRST = Hits(0.6, 0.6, 8.0)
 """Before the first frame is measured."""
 
 
+def caches_of(device: Device) -> Caches:
+    """What a fitted device knows of caches; ``UserError`` for one that has none."""
+    if device.caches is None:
+        raise UserError(f"device {device.name}: must have a table [caches] for the model modern, as fitted ones have")
+    return device.caches
+
+
 def predict_cycles(
     device: Device, executed: Executed, hits: Hits, blocks: int, resident_blocks: int
 ) -> NDArray[np.float64]:
@@ -43,9 +51,7 @@ def predict_cycles(
     resident_blocks  of a core at a time.
     Raises ``UserError`` for a device without caches.
     """
-    if device.caches is None:
-        raise UserError(f"device {device.name}: must have a table [caches] for the model modern, as fitted ones have")
-    caches = device.caches
+    caches = caches_of(device)
     beyond = hits.l2 * caches.l2_cycles + (1 - hits.l2) * caches.dram_cycles
     latency = hits.l1 * caches.l1_cycles + (1 - hits.l1) * beyond
     sectors = executed.loads * hits.sectors
@@ -58,8 +64,8 @@ def predict_cycles(
             moved / per_core,
         ]
     )
-    apart = executed.instructions - executed.dependent  # in the shadow of the others, a cycle each
-    alone = np.maximum(caches.dependent_cycles * executed.dependent + apart + latency * executed.waits, busy)
+    departs = np.maximum(sectors - executed.waits, 0) * device.uncoalesced_delay_cycles  # the last after the others
+    alone = np.maximum(executed.alone + latency * executed.waits + departs, busy)
     count = alone.shape[-1]
     knots = np.unique(np.minimum(2 ** np.arange(count.bit_length() + 1) - 1, count - 1))
     at = [
@@ -69,4 +75,4 @@ def predict_cycles(
         )
         for knot in knots
     ]  # fmt: skip
-    return np.interp(np.arange(count), knots, at)
+    return caches.launch_cycles + np.interp(np.arange(count), knots, at)

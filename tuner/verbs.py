@@ -194,7 +194,7 @@ def study_verb(arguments: argparse.Namespace) -> int:
     interrupted goes on with the same command.
 
     examples:
-      python -m tuner study cornell forest --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
+      python -m tuner study cornell terrain:20000 --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
       make tuner QUICK=1
     """
     from rayplay.tuner.study import Plan, run_study
