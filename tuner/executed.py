@@ -94,8 +94,8 @@ def _per_block(function: Function, latency: float, issue: float) -> NDArray[np.f
 def in_order_cycles(
     reads: Sequence[int], writes: Sequence[int], loads: Sequence[bool], latency: float, issue: float
 ) -> float:
-    """Cycles of a warp alone in a basic block: it issues in order, an instruction ``issue`` cycles after the one before it
-    at least, and ``latency`` cycles after arithmetic that it needs; what a load waits counts apart. Registers are bits.
+    """Cycles of a warp alone in a basic block: it issues in order, an instruction ``issue`` cycles after the one
+    before it at least, and ``latency`` cycles after arithmetic that it needs; what a load waits counts apart. Registers are bits.
     """
     ready: dict[int, float] = {}
     now = end = 0.0

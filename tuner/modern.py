@@ -6,7 +6,8 @@ sectors to L1, at most so fast; and the memory serves all SMs at its bandwidth:
     alone = cycles in order + L waits + (sectors - waits) c_du,    L = h1 L1 + (1 - h1) (h2 L2 + (1 - h2) DRAM)
     busy  = max(C_i instructions, sectors c_du, bytes / bandwidth per core)
 
-``tuner.schedule`` makes cycles of a launch of them; a launch itself takes some. Hit shares h1 and h2 are measured on the frame before
+``tuner.schedule`` makes cycles of a launch of them; a launch itself takes some. Hit shares h1 and h2
+are measured on the frame before
 (docs/sources/tuner.md#caches).
 """
 

@@ -1,4 +1,4 @@
-"""The schedule of a launch: blocks take turns on cores, resident warps share a core, and the last ones leave it empty."""
+"""The schedule of a launch: blocks take turns on cores, resident warps share a core, the last ones leave it empty."""
 
 from typing import Any
 
@@ -22,7 +22,8 @@ def launch_cycles(
     blocks    of the launch; block k is like sampled block k // step.
     resident  blocks that a core holds at a time.
 
-    Warps of a core advance alike: at full speed while their shares busy / alone sum to 1 at most, else slower by the sum.
+    Warps of a core advance alike: at full speed while their shares busy / alone sum to 1 at most, else slower by
+    the sum.
     Blocks start in order, first one a core in turn, then where a block retires first.
     """
     warps = alone.shape[1]

@@ -62,6 +62,8 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
     way = cameras(renderer.scene.camera, path, plan.frames)
     plant = Plant(renderer, gpu, plan.size, store)
     target = plant(way[0], Settings(FIRST_RAYS)).ms
+    if path == "turn":
+        way.reverse()  # towards the scene, where the rays of a frame before the turn may be far too many
     loop = Loop(
         renderer, fit(gpu).device, plant, plan.size, target, 4 * FIRST_RAYS, policy=Policy(hysteresis=0),
         resident_blocks=plant.resident_blocks,
@@ -71,11 +73,12 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
 
 @dataclass(frozen=True)
 class Distances:
-    """Of one controller on one animation, parts of 1: from the target, mean and worst after the first frames; and of
-    the prediction from the time, mean."""
+    """Of one controller on one animation, parts of 1: from the target, mean and worst after the first frames, and the
+    longest frame above it; and of the prediction from the time, mean."""
 
     mean: float
     settled: float
+    above: float
     prediction: float
 
 
@@ -87,6 +90,7 @@ def distances(rows: Sequence[Row], controller: str, target: float) -> Distances:
     return Distances(
         float(away.mean()),
         float(away[min(SETTLED, len(away) - 1) :].max()),
+        float(measured.max() / target - 1),
         float(np.abs(predicted / measured - 1).mean()),
     )
 
@@ -97,7 +101,7 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
     yield from (
         "# The tuner, end to end",
         "",
-        f"{plan.frames} frames of {plan.size[0]}x{plan.size[1]} pixels; the target is the first frame's time with "
+        f"{plan.frames} frames of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view with "
         f"{FIRST_RAYS} rays. The model is `modern`; the GPUs are simulated.",
         "",
         "| the paper | here | figures |",
@@ -107,11 +111,19 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
         holds = all(less < more for less, more in pairs)
         shown = ", ".join(f"{100 * less:.1f} < {100 * more:.1f} %" for less, more in pairs)
         yield f"| {text} | {'holds' if holds else '**does not hold**'} | {shown} |"
-    yield from ("", "Distances in per cent; published ones are of other GPUs and scenes.", "")
-    yield "| animation | controller | from the target, mean | worst after the fifth frame | prediction | published |"
-    yield "|---|---|---|---|---|---|"
+    yield from (
+        "",
+        "Distances in per cent; published ones are of other GPUs and scenes. At most "
+        f"{4 * FIRST_RAYS} rays are traced: a view of little but background stays below the target whatever the controller does.",
+        "",
+    )
+    yield (
+        "| animation | controller | from the target, mean | worst after the fifth frame | longest above it "
+        "| prediction | published |"
+    )
+    yield "|---|---|---|---|---|---|---|"
     for (stem, one), each in found.items():
-        numbers = " | ".join(f"{100 * value:.1f}" for value in (each.mean, each.settled, each.prediction))
+        numbers = " | ".join(f"{100 * value:.1f}" for value in (each.mean, each.settled, each.above, each.prediction))
         yield f"| {stem} | {one} | {numbers} | {PUBLISHED[one]} |"
     yield from ("", *(f"![{stem}]({stem}.png)\n" for stem, _, _ in parts))
 
@@ -130,5 +142,5 @@ def _findings(
     )
     yield (
         "After a turn the last frame's time misleads, the model does not",
-        [(found[one, "feed-forward"].settled, found[one, "previous"].settled) for one in turns],
+        [(found[one, "feed-forward"].above, found[one, "previous"].above) for one in turns],
     )

@@ -101,10 +101,9 @@ def fit_verb(arguments: argparse.Namespace) -> int:
     from rayplay.tuner.fit import fit
 
     made = fit(load_gpu(arguments.gpu))
-    text = as_toml(made.device)
-    residuals = [f"{name:<28}{100 * value:>10.3f} %" for name, value in made.residuals.items()]
-    lines = [text, "distance from the line half-way", *residuals]
-    answer(arguments, lines, lambda: [asdict(made.device)])
+    text = as_toml(made.device) + "\n# Distance of a measurement half-way from the line:\n"
+    text += "".join(f"# {name:<28}{100 * value:>10.3f} %\n" for name, value in made.residuals.items())
+    answer(arguments, [text], lambda: [asdict(made.device)])
     if arguments.out:
         with atomic_file(arguments.out) as partial:
             partial.write_text(text)
@@ -194,7 +193,7 @@ def study_verb(arguments: argparse.Namespace) -> int:
     interrupted goes on with the same command.
 
     examples:
-      python -m tuner study cornell terrain:20000 --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
+      python -m tuner study cornell terrain --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
       make tuner QUICK=1
     """
     from rayplay.tuner.study import Plan, run_study

@@ -140,6 +140,7 @@ def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
     assert made.device.uncoalesced_delay_cycles == pytest.approx(1, rel=0.05)  # a sector a cycle leaves the L1
     assert made.device.issue_cycles >= 1 / gpu.scheduler.count
     assert max(made.residuals.values()) < 0.1
+    assert read_device("mobile") == made.device  # as shipped
     slower = fit(gpu.with_values(**{"l2.latency_cycles": gpu.l2.latency_cycles + 40})).device.caches
     assert slower is not None
     assert (slower.l1_cycles, slower.l2_cycles) == (l1, pytest.approx(l2 + 40, abs=2))
