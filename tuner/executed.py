@@ -72,7 +72,8 @@ def execute(
         renderer.sample(camera, *size, Settings(rays, settings.radius, settings.shadow_rays), sink, step)
         ends.append((sink.visits @ per_block).reshape(sampled, WARPS, 4))
     slope = (ends[1] - ends[0]) / PROBES
-    return Executed(*(ends[0][..., kind, None] + slope[..., kind, None] * occlusion_rays for kind in range(4)), step)
+    lines = ends[0][..., None] + slope[..., None] * occlusion_rays
+    return Executed(lines[:, :, 0], lines[:, :, 1], lines[:, :, 2], lines[:, :, 3], step)
 
 
 def _per_block(function: Function, latency: float, issue: float) -> NDArray[np.float64]:
@@ -95,7 +96,8 @@ def in_order_cycles(
     reads: Sequence[int], writes: Sequence[int], loads: Sequence[bool], latency: float, issue: float
 ) -> float:
     """Cycles of a warp alone in a basic block: it issues in order, an instruction ``issue`` cycles after the one
-    before it at least, and ``latency`` cycles after arithmetic that it needs; what a load waits counts apart. Registers are bits.
+    before it at least, and ``latency`` cycles after arithmetic that it needs; a load's latency counts apart.
+    Registers are bits.
     """
     ready: dict[int, float] = {}
     now = end = 0.0

@@ -38,7 +38,7 @@ FIRST = Hits(0.6, 0.6, 8.0)
 
 
 def caches_of(device: Device) -> Caches:
-    """What a fitted device knows of caches; ``UserError`` for one that has none."""
+    """The table of caches of a fitted device; ``UserError`` for one that has none."""
     if device.caches is None:
         raise UserError(f"device {device.name}: must have a table [caches] for the model modern, as fitted ones have")
     return device.caches

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ PUBLISHED = {  # docs/sources/tuner.md#controllers
 
 @dataclass(frozen=True)
 class Plan:
-    """What is studied: each scene's orbit, and a turn in the first, on each GPU."""
+    """Extent of a study: each scene's orbit, and a turn in the first, on each GPU."""
 
     scenes: Sequence[str]
     gpus: Sequence[str]
@@ -101,8 +102,12 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
     yield from (
         "# The tuner, end to end",
         "",
-        f"{plan.frames} frames of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view with "
-        f"{FIRST_RAYS} rays. The model is `modern`; the GPUs are simulated.",
+        f"{plan.frames} frames of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view "
+        f"with {FIRST_RAYS} rays. The model is `modern`; the GPUs are simulated. "
+        f"`rayplay {version('rayplay')}`, command:",
+        "",
+        f"    rayplay tuner study {' '.join(Path(scene).stem for scene in plan.scenes)} "
+        f"{' '.join(f'--gpu {gpu}' for gpu in plan.gpus)} --frames {plan.frames} --size {plan.size[0]}x{plan.size[1]}",
         "",
         "| the paper | here | figures |",
         "|---|---|---|",
@@ -114,7 +119,8 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
     yield from (
         "",
         "Distances in per cent; published ones are of other GPUs and scenes. At most "
-        f"{4 * FIRST_RAYS} rays are traced: a view of little but background stays below the target whatever the controller does.",
+        f"{4 * FIRST_RAYS} rays are traced: a view of little but background stays below the target "
+        "whatever the controller does.",
         "",
     )
     yield (

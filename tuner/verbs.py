@@ -190,7 +190,7 @@ def study_verb(arguments: argparse.Namespace) -> int:
     """Scenes and GPUs -> the paper's plots, and a verdict on each of its findings.
 
     Every scene's orbit, and a turn in the first one, run on each GPU under every controller. A study that was
-    interrupted goes on with the same command.
+    interrupted resumes by the same command.
 
     examples:
       python -m tuner study cornell terrain --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames

@@ -3,7 +3,7 @@
     python -m bench.speed.tuner             # candidates of 0 to 256 rays at 640x480, by either model
     python -m bench.speed.tuner bunny park  # of other scenes
 
-The target is 50 ms. Process time counts every thread, so it is that of one core.
+The target is 50 ms. Process time counts every thread.
 """
 
 import argparse
