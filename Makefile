@@ -53,9 +53,9 @@ paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, f
 crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH)
 	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp
 
-TUNER_SCENES := $(if $(QUICK),cornell terrain:20000,$(addprefix $(DATA)/,bunny.json chsnt.json))
+TUNER_SCENES := $(if $(QUICK),terrain:2000 cornell,$(addprefix $(DATA)/,bunny.json chsnt.json))
 tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under four controllers (QUICK=1: two procedural scenes)
-	$(BIN)/python -m tuner study $(TUNER_SCENES) --gpu mobile $(if $(QUICK),--frames 8 --size 96x64,--gpu rtx2060 --gpu accelsim-rtx3070) --out $(TUNER) --store build/tuner
+	$(BIN)/python -m tuner study $(TUNER_SCENES) --gpu mobile $(if $(QUICK),--frames 8 --size 64x48 --rays 6,--gpu rtx2060 --gpu accelsim-rtx3070) --out $(TUNER) --store build/tuner
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)

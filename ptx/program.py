@@ -136,7 +136,7 @@ class _Ragged:
 
 
 def numbered(tables: dict[str, Columns], kernel: int, blocks: int, instructions: int) -> dict[str, Columns]:
-    """The tables of a program as launch ``kernel`` of a trace, after launches with so many blocks and instructions."""
+    """The tables of a program as launch ``kernel`` of a trace, which holds ``blocks`` and ``instructions`` before."""
     first = {"kernel_id": kernel, "block_id": blocks, "first_instruction": instructions, "instruction_id": instructions}
     moved = {
         table: {name: column + np.uint32(first[name]) if name in first else column for name, column in columns.items()}

@@ -68,7 +68,7 @@ def no_plant(camera: Camera, settings: Settings) -> Measured:
 class Plant:
     """The simulated GPU that renders frames; each pair of a camera and settings is rendered once.
 
-    store  folder that keeps measured times, for later runs of the same code on the same scene and GPU.
+    store  folder that keeps times of frames, for later runs of the same code on the same scene and GPU.
     """
 
     renderer: Renderer

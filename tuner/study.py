@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
+from rayplay.formats.guard.code_cache import source_digest
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.replay.layers import RESULTS
 from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tuner.controller import Policy
@@ -17,8 +18,6 @@ from rayplay.tuner.kernel import Renderer, Settings
 from rayplay.tuner.loop import CONTROLLERS, Loop, Plant
 from rayplay.tuner.report import SETTLED, Row, run_controllers, write_rows
 
-FIRST_RAYS = 16
-"""The target is the time of the first frame with so many rays: enough that one ray is a small step."""
 PUBLISHED = {  # docs/sources/tuner.md#controllers
     "feedback": "1.1, 0.7, 0.2 % and 1.7, 0.2, 1.3 %",
     "feed-forward": "6.3, 4.8, 2.1 % and 11.1, 12.8, 19.9 %",
@@ -29,12 +28,16 @@ PUBLISHED = {  # docs/sources/tuner.md#controllers
 
 @dataclass(frozen=True)
 class Plan:
-    """Extent of a study: each scene's orbit, and a turn in the first, on each GPU."""
+    """The animations of a study: each scene's orbit, and a turn in the first, on each GPU.
+
+    rays  of ambient occlusion, with which the first frame's time is the target.
+    """
 
     scenes: Sequence[str]
     gpus: Sequence[str]
     frames: int
     size: tuple[int, int]
+    rays: int
 
 
 def run_study(plan: Plan, out: Path, store: Path) -> list[str]:
@@ -62,11 +65,11 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
     gpu = load_gpu(name)
     way = cameras(renderer.scene.camera, path, plan.frames)
     plant = Plant(renderer, gpu, plan.size, store)
-    target = plant(way[0], Settings(FIRST_RAYS)).ms
+    target = plant(way[0], Settings(plan.rays)).ms
     if path == "turn":
         way.reverse()  # towards the scene, where the rays of a frame before the turn may be far too many
     loop = Loop(
-        renderer, fit(gpu).device, plant, plan.size, target, 4 * FIRST_RAYS, policy=Policy(hysteresis=0),
+        renderer, fit(gpu).device, plant, plan.size, target, 4 * plan.rays, policy=Policy(hysteresis=0),
         resident_blocks=plant.resident_blocks,
     )  # fmt: skip
     return target, run_controllers(loop, way, CONTROLLERS)
@@ -102,12 +105,10 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
     yield from (
         "# The tuner, end to end",
         "",
-        f"{plan.frames} frames of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view "
-        f"with {FIRST_RAYS} rays. The model is `modern`; the GPUs are simulated. "
-        f"`rayplay {version('rayplay')}`, command:",
+        f"Made by `{_command(plan)}`; engine {source_digest(RESULTS)[:16]}, numpy {np.__version__}.",
         "",
-        f"    rayplay tuner study {' '.join(Path(scene).stem for scene in plan.scenes)} "
-        f"{' '.join(f'--gpu {gpu}' for gpu in plan.gpus)} --frames {plan.frames} --size {plan.size[0]}x{plan.size[1]}",
+        f"{plan.frames} frames of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view "
+        f"with {plan.rays} rays. The model is `modern`; the GPUs are simulated.",
         "",
         "| the paper | here | figures |",
         "|---|---|---|",
@@ -119,7 +120,7 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
     yield from (
         "",
         "Distances in per cent; published ones are of other GPUs and scenes. At most "
-        f"{4 * FIRST_RAYS} rays are traced: a view of little but background stays below the target "
+        f"{4 * plan.rays} rays are traced: a view of little but background stays below the target "
         "whatever the controller does.",
         "",
     )
@@ -132,6 +133,13 @@ def _page(plan: Plan, parts: Sequence[tuple[str, float, list[Row]]]) -> Iterator
         numbers = " | ".join(f"{100 * value:.1f}" for value in (each.mean, each.settled, each.above, each.prediction))
         yield f"| {stem} | {one} | {numbers} | {PUBLISHED[one]} |"
     yield from ("", *(f"![{stem}]({stem}.png)\n" for stem, _, _ in parts))
+
+
+def _command(plan: Plan) -> str:
+    scenes = " ".join(Path(scene).name for scene in plan.scenes)
+    gpus = " ".join(f"--gpu {gpu}" for gpu in plan.gpus)
+    size = f"{plan.size[0]}x{plan.size[1]}"
+    return f"python -m tuner study {scenes} {gpus} --frames {plan.frames} --size {size} --rays {plan.rays}"
 
 
 def _findings(

@@ -56,6 +56,7 @@ def add_study(verbs: Any) -> None:
     made.add_argument("--gpu", action="append", required=True, metavar="GPU", help="a simulated GPU; repeatable")
     made.add_argument("--frames", type=int, default=100, metavar="N", help="of an animation (default: %(default)s)")
     made.add_argument("--size", type=_size, default="320x240", metavar="WxH", help="pixels (default: %(default)s)")
+    made.add_argument("--rays", type=int, default=16, metavar="N", help="the target is the first frame's time with N occlusion rays, enough that one is a small step (default: %(default)s)")  # fmt: skip # noqa: E501
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps what was rendered")
 
@@ -189,8 +190,8 @@ def run_verb(arguments: argparse.Namespace) -> int:
 def study_verb(arguments: argparse.Namespace) -> int:
     """Scenes and GPUs -> the paper's plots, and a verdict on each of its findings.
 
-    Every scene's orbit, and a turn in the first one, run on each GPU under every controller. A study that was
-    interrupted resumes by the same command.
+    Every scene's orbit, and a turn in the first one, run on each GPU under every controller. The same
+    command resumes an interrupted study.
 
     examples:
       python -m tuner study cornell terrain --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
@@ -200,7 +201,9 @@ def study_verb(arguments: argparse.Namespace) -> int:
 
     if arguments.frames < 2:
         raise UserError(f"--frames {arguments.frames}: must be 2 or more")
-    plan = Plan(arguments.scenes, arguments.gpu, arguments.frames, arguments.size)
+    if not 1 <= arguments.rays <= 1024:
+        raise UserError(f"--rays {arguments.rays}: must be 1 to 1024")
+    plan = Plan(arguments.scenes, arguments.gpu, arguments.frames, arguments.size, arguments.rays)
     lines = run_study(plan, arguments.out, arguments.store)
     answer(arguments, lines, lambda: [{"page": str(arguments.out / "README.md")}])
     return 0

@@ -77,7 +77,7 @@ def value_records(part: object, path: str) -> Iterator[Record]:
 
 
 def write_gpu(arguments: argparse.Namespace) -> int:
-    """Write a description like a base GPU but for the values that are set."""
+    """Write a description like a base GPU, with the values that are set."""
     out: Path = arguments.out
     if out.suffix != ".toml":
         raise UserError(f"{out}: must end in .toml")
@@ -97,13 +97,13 @@ def write_gpu(arguments: argparse.Namespace) -> int:
 
 
 def description(name: str, like: str, values: dict[str, Any]) -> str:
-    """The text of a GPU like another but for ``values``, by section."""
+    """The text of a GPU like another, with its own ``values`` by section."""
     rows = [f"# {name}: what it does not give is as in {like}; rayplay gpus explain prints every value.", ""]
     return "\n".join([*rows, *sections({"name": name, "like": like} | values, "")]) + "\n"
 
 
 def sections(values: dict[str, Any], path: str) -> Iterator[str]:
-    """The lines of a section, then those of the sections inside it."""
+    """The lines of a section, then of the sections inside it."""
     for key, entry in values.items():
         if not isinstance(entry, dict):
             yield f"{key} = {json.dumps(entry)}"

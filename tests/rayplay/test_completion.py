@@ -22,7 +22,7 @@ def completions(line: str, folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("rayplay rep", {"replay"}),
+        ("rayplay rep", {"replay", "report"}),
         ("rayplay data s", {"select", "stats"}),
         ("rayplay replay sa", {"sample"}),
         ("rayplay replay sample --gpu mo", {"mobile"}),

@@ -7,7 +7,7 @@ import pytest
 from rayplay.tuner.loop import Measured, Plant
 from rayplay.tuner.study import Plan, distances, run_study
 
-PLAN = Plan(["cornell"], ["mobile"], 3, (24, 16))
+PLAN = Plan(["cornell"], ["mobile"], 3, (24, 16), 16)
 
 
 def test_a_second_run_renders_nothing_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

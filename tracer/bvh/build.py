@@ -106,10 +106,10 @@ class _Tree:
 
 @dataclass(eq=False)
 class Structure:
-    """Trees that the frames of an animation share: those of meshes and spheres, which no frame changes.
+    """Trees that the frames of an animation share: meshes' and spheres', which no frame changes.
 
-    refit  whether the top level, too, keeps the shape that it has in the first frame: its boxes alone follow the
-           instances. Otherwise each frame builds it anew.
+    refit  whether the top level also keeps the shape that it has in the first frame: its boxes alone follow the
+           instances. Otherwise each frame builds it.
     """
 
     refit: bool = False

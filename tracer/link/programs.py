@@ -84,7 +84,7 @@ def link_programs(programs: Programs) -> LinkedPrograms:
 
     Blocks and instructions count from 0, so that the same launch later in a trace runs the same machine code.
 
-    Raises ``UserError`` for what is not executed, and for an opcode the executor lacks.
+    Raises ``UserError`` for declarations that are not executed, and for an opcode the executor lacks.
     """
     key = tuple(id(part) for pair in programs for part in pair)
     if key not in _kept:

@@ -1,4 +1,4 @@
-"""Descriptions like another: the other's values and sources, but for their own."""
+"""Descriptions like another: the other's values and sources where they have none of their own."""
 
 import dataclasses
 from pathlib import Path

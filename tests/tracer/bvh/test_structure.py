@@ -1,4 +1,4 @@
-"""Structures of animations: a rebuilt one is that of its frame alone, a refitted one finds the same hits."""
+"""Structures of animations: a rebuilt one equals its frame's alone, a refitted one finds the same hits."""
 
 from dataclasses import replace
 

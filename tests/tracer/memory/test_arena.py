@@ -1,4 +1,4 @@
-"""Lent memory against a plain list of what is held: same addresses found, no overlap, zeroed again, exact bounds."""
+"""Lent memory against a plain list of allocations: same addresses found, no overlap, zeroed again, exact bounds."""
 
 from itertools import pairwise
 

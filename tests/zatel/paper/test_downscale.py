@@ -42,7 +42,7 @@ def test_only_sms_partitions_and_their_share_of_the_l2_are_scaled() -> None:
 
 
 def test_a_gpu_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"must be a \.toml or gpgpusim\.config file or one of .*mobile, rtx2060"):
+    with pytest.raises(UserError, match=r"must be a \.toml or gpgpusim\.config file or one of .*mobile, orin"):
         load_gpu("voodoo")
     with pytest.raises(UserError, match="no such GPU description"):
         load_gpu(str(tmp_path / "none.toml"))
