@@ -2,6 +2,6 @@
 target."""
 
 LAYERS = (
-    "device", "counts", "hong_kim", "model", "controller", "loops", "kernel", "workload", "executed", "modern", "fit",
-    "loop", "report", "study", "verbs",
+    "device", "counts", "hong_kim", "model", "controller", "loops", "kernel", "workload", "executed", "schedule",
+    "modern", "fit", "loop", "report", "study", "verbs",
 )  # fmt: skip

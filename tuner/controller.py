@@ -56,11 +56,17 @@ class Feedback:
     """The outer loop: a factor of the model that follows measured times.
 
     ``bias`` is what predictions are multiplied by; 1 at first.
+
+    starts  The first frames weigh alike, so that nothing of that 1 stays, until one counts for less than ``gain``.
     """
 
     gain: float = GAIN
     bias: float = 1.0
+    starts: bool = False
+    frames: int = 0
 
     def correct(self, predicted: float, measured: float) -> None:
         """Take in a frame: its time by the model alone, and as measured, in one unit."""
-        self.bias += self.gain * (measured / predicted - self.bias)
+        self.frames += 1
+        gain = max(self.gain, 1 / self.frames) if self.starts else self.gain
+        self.bias += gain * (measured / predicted - self.bias)

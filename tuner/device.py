@@ -20,7 +20,7 @@ def _above_zero(value: float, place: Place) -> None:
 
 
 def _value(symbol: str, doc: str) -> Any:
-    return field(metadata={"check": _above_zero, "doc": f"{symbol}: {doc}"})
+    return field(metadata={"check": _above_zero, "doc": f"{symbol}: {doc}" if symbol else doc})
 
 
 def _flag(doc: str) -> Any:
@@ -35,6 +35,8 @@ class Caches:
     l2_cycles: float = _value("L2", "latency of a load that hits L2")
     dram_cycles: float = _value("DRAM", "latency of a load that misses both")
     dependent_cycles: float = _value("a", "between two instructions of a warp, the second of which needs the first")
+    alone_cycles: float = _value("", "between two instructions of a warp alone, neither of which needs the other")
+    launch_cycles: float = _value("", "of a launch beside its instructions")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A device fitted to a GPU description: probe programs run through the replay (Ganestam and Doggett 3.1).
 
-Every value is a slope between two numbers of steps, so that launches and first touches drop out.
+Every value but the launch's is a slope between two numbers of steps, so that launches and first touches drop out.
 """
 
 import tempfile
@@ -45,7 +45,7 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
     chase = {name: _line(_chase(gpu, lines), beyond_l1) for name, lines in rings.items()}
     coalesced = _line(_gather(gpu, warps, 1))
     spread = _line(_gather(gpu, warps, SECTOR_WORDS))
-    issue, depend = _line(_compute(gpu, "issue", warps)), _line(_compute(gpu, "depend", 1))
+    issue, single, depend = (_line(_compute(gpu, *what)) for what in (("issue", warps), ("issue", 1), ("depend", 1)))
     device = Device(
         gpu.name,
         bandwidth_gbytes_per_s=gpu.dram_bytes_per_second / 1e9,
@@ -58,15 +58,25 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
         coalesced_delay_cycles=coalesced.slope / warps,
         uncoalesced_delay_cycles=spread.slope / warps / WARP,
         has_cache=True,
-        caches=Caches(chase["l1"].slope, chase["l2"].slope, chase["dram"].slope, depend.slope),
+        caches=Caches(
+            chase["l1"].slope, chase["l2"].slope, chase["dram"].slope, depend.slope, single.slope, depend.start
+        ),
     )
-    lines = {**chase, "coalesced": coalesced, "uncoalesced": spread, "issue": issue, "depend": depend}
+    lines = {
+        **chase,
+        "coalesced": coalesced,
+        "uncoalesced": spread,
+        "issue": issue,
+        "issue of a warp": single,
+        "depend": depend,
+    }
     return Fit(device, {name: line.residual for name, line in lines.items()})
 
 
 @dataclass(frozen=True)
 class Line:
     slope: float
+    start: float
     residual: float
 
 
@@ -75,7 +85,7 @@ def _line(cycles: Callable[[int], tuple[int, float]], steps: int = STEPS) -> Lin
     (low, low_work), (middle, middle_work), (high, high_work) = (cycles(steps * factor) for factor in (1, 2, 3))
     slope = (high - low) / (high_work - low_work)
     expected = low + slope * (middle_work - low_work)
-    return Line(slope, abs(middle - expected) / max(high - low, 1))
+    return Line(slope, max(low - slope * low_work, 1.0), abs(middle - expected) / max(high - low, 1))
 
 
 def _chase(gpu: Gpu, lines: int) -> Callable[[int], tuple[int, float]]:

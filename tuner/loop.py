@@ -25,10 +25,10 @@ from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.controller import Feedback, Policy, choose
 from rayplay.tuner.counts import count_instructions
 from rayplay.tuner.device import Device
-from rayplay.tuner.executed import WARPS, execute
+from rayplay.tuner.executed import execute
 from rayplay.tuner.kernel import TILE, Renderer, Settings, tiles
 from rayplay.tuner.model import launch_of_image, predict
-from rayplay.tuner.modern import FIRST, Hits, predict_cycles
+from rayplay.tuner.modern import FIRST, Hits, caches_of, predict_cycles
 from rayplay.tuner.workload import look_at
 
 MODELS = ("modern", "paper")
@@ -113,11 +113,11 @@ class Plant:
             return _measured(replay(path, self.gpu), self.gpu)
 
     @property
-    def resident_warps(self) -> int:
-        """Warps of the program that an SM of the GPU holds."""
+    def resident_blocks(self) -> int:
+        """Blocks of the program that an SM of the GPU holds."""
         registers = register_count(self.renderer.function, build(self.renderer.function))
         need = needs(self.gpu.sm, TILE * TILE, registers, 0, "occlusion")
-        return need.warps * occupancy(self.gpu.sm, need, tiles(*self.size))
+        return occupancy(self.gpu.sm, need, tiles(*self.size))
 
 
 LOOKED_UP = [
@@ -138,7 +138,7 @@ def _measured(result: Result, gpu: Gpu) -> Measured:
 class Loop:
     """Constants of a run: the model and its device, the plant, the target and the candidates.
 
-    model      "paper", or "modern" (``tuner.modern``), which needs the warps that an SM holds.
+    model      "paper", or "modern" (``tuner.modern``), which needs the blocks that an SM holds.
     most_rays  candidates are 0 to this many occlusion rays.
     """
 
@@ -151,15 +151,14 @@ class Loop:
     settings: Settings = field(default_factory=Settings)
     policy: Policy = field(default_factory=Policy)
     model: str = "modern"
-    resident_warps: int = 0
+    resident_blocks: int = 1
 
     def times(self, camera: Camera, hits: Hits = FIRST) -> NDArray[np.float64]:
         """Milliseconds of each candidate by the model: float64[most_rays + 1]; ``hits`` of the frame before."""
         rays = np.arange(self.most_rays + 1)
         if self.model == "modern":
-            executed = execute(self.renderer, camera, self.size, self.settings, rays)
-            warps = tiles(*self.size) * WARPS
-            cycles = predict_cycles(self.device, executed, hits, warps, self.resident_warps)
+            executed = execute(self.renderer, camera, self.size, self.settings, rays, caches_of(self.device))
+            cycles = predict_cycles(self.device, executed, hits, tiles(*self.size), self.resident_blocks)
         else:
             load = look_at(self.renderer, camera, *self.size, self.settings)
             counted = count_instructions(
@@ -175,7 +174,7 @@ class Loop:
                     "previous": rays in proportion to the last frame's time, as dynamic-resolution engines do.
                     "none": the rays of the first frame for all.
         """
-        loop, rays, measured = Feedback(), None, Measured(self.target_ms)
+        loop, rays, measured = Feedback(starts=True), None, Measured(self.target_ms)
         for number, camera in enumerate(cameras):
             model = self.times(camera, measured.hits)
             known = model * loop.bias

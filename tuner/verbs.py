@@ -102,10 +102,9 @@ def fit_verb(arguments: argparse.Namespace) -> int:
     from rayplay.tuner.fit import fit
 
     made = fit(load_gpu(arguments.gpu))
-    text = as_toml(made.device)
-    residuals = [f"{name:<28}{100 * value:>10.3f} %" for name, value in made.residuals.items()]
-    lines = [text, "distance from the line half-way", *residuals]
-    answer(arguments, lines, lambda: [asdict(made.device)])
+    text = as_toml(made.device) + "\n# Distance of a measurement half-way from the line:\n"
+    text += "".join(f"# {name:<28}{100 * value:>10.3f} %\n" for name, value in made.residuals.items())
+    answer(arguments, [text], lambda: [asdict(made.device)])
     if arguments.out:
         with atomic_file(arguments.out) as partial:
             partial.write_text(text)
@@ -179,7 +178,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
     plant = Plant(renderer, gpu, arguments.size)
     loop = Loop(
         renderer, fit(gpu).device, plant, arguments.size, arguments.target_ms,
-        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer), arguments.model, plant.resident_warps,
+        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer), arguments.model, plant.resident_blocks,
     )  # fmt: skip
     rows = run_controllers(loop, path, arguments.controller or ["feedback", "none"])
     answer(arguments, table_text(rows, arguments.target_ms), lambda: rows)
@@ -195,7 +194,7 @@ def study_verb(arguments: argparse.Namespace) -> int:
     command resumes an interrupted study.
 
     examples:
-      python -m tuner study cornell forest --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
+      python -m tuner study cornell terrain --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
       make tuner QUICK=1
     """
     from rayplay.tuner.study import Plan, run_study

@@ -80,3 +80,13 @@ def test_feedback_follows_a_jump_of_the_plant() -> None:
     for frame in range(60):
         loop.correct(2.0, 2.0 if frame < 30 else 3.0)
     assert loop.bias == pytest.approx(1.5, rel=1e-4)
+
+
+def test_the_first_frames_weigh_alike_when_the_loop_starts() -> None:
+    """Their mean, until a frame counts for less than the gain."""
+    loop, ratios = Feedback(gain=0.3, starts=True), [1.0, 2.0, 6.0, 3.0]
+    seen = []
+    for ratio in ratios:
+        loop.correct(2.0, 2.0 * ratio)
+        seen.append(loop.bias)
+    assert seen == pytest.approx([1.0, 1.5, 3.0, 3.0])

@@ -130,14 +130,17 @@ def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
     gpu = Gpu.load("mobile")
     made = fit(gpu)
     assert made.device.caches is not None
-    l1, l2, dram, dependent = astuple(made.device.caches)
+    l1, l2, dram, dependent, alone, launch = astuple(made.device.caches)
     assert dependent >= gpu.pipeline.sp_latency_cycles
+    assert 1 <= alone <= dependent
+    assert launch == pytest.approx(gpu.sm.kernel_launch_cycles, rel=0.1)
     assert l1 >= gpu.l1.latency_cycles
     assert l2 - l1 >= gpu.l2.latency_cycles
     assert dram - l2 >= gpu.dram.latency_cycles * gpu.sm.clock_khz / gpu.dram.clock_khz * 0.9
     assert made.device.uncoalesced_delay_cycles == pytest.approx(1, rel=0.05)  # a sector a cycle leaves the L1
     assert made.device.issue_cycles >= 1 / gpu.scheduler.count
     assert max(made.residuals.values()) < 0.1
+    assert read_device("mobile") == made.device  # as shipped
     slower = fit(gpu.with_values(**{"l2.latency_cycles": gpu.l2.latency_cycles + 40})).device.caches
     assert slower is not None
     assert (slower.l1_cycles, slower.l2_cycles) == (l1, pytest.approx(l2 + 40, abs=2))
@@ -145,7 +148,7 @@ def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
 
 def test_a_device_is_read_as_it_is_written(tmp_path: Path) -> None:
     plain = [read_device(name) for name in names()]
-    for device in (*plain, replace(plain[0], caches=Caches(30.0, 200.5, 400.0, 6.0))):
+    for device in (*plain, replace(plain[0], caches=Caches(30.0, 200.5, 400.0, 6.0, 2.0, 5000.0))):
         file = tmp_path / "device.toml"
         file.write_text(as_toml(device))
         assert read_device(str(file)) == device

@@ -36,4 +36,5 @@ def test_distances_by_hand() -> None:
     found = distances(rows, "feedback", 1.0)
     assert found.mean == pytest.approx((1 + 0.5 + 0.1 + 0.2) / 7)
     assert found.settled == pytest.approx(0.2)
+    assert found.above == pytest.approx(1.0)
     assert found.prediction == pytest.approx((0.5 + 1 + 0.5) / 7)

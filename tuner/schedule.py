@@ -1,0 +1,68 @@
+"""The schedule of a launch: blocks take turns on cores, resident warps share a core, the last ones leave it empty."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from rayplay.formats.guard.code_cache import kept
+
+compiled: Any = kept(njit(cache=True), ["tuner/schedule.py"])
+
+
+@compiled
+def launch_cycles(
+    alone: NDArray[np.float64], busy: NDArray[np.float64], blocks: int, step: int, cores: int, resident: int
+) -> float:
+    """Cycles until the last block of a launch retires.
+
+    alone     float64[sampled blocks, warps of a block], above 0: cycles of a warp that has a core to itself.
+    busy      the same shape: cycles for which the warp occupies its core's scarcest unit, at most ``alone``.
+    blocks    of the launch; block k is like sampled block k // step.
+    resident  blocks that a core holds at a time.
+
+    Warps of a core advance alike: at full speed while their shares busy / alone sum to 1 at most, else slower by
+    the sum.
+    Blocks start in order, first one a core in turn, then where a block retires first.
+    """
+    warps = alone.shape[1]
+    ends = np.full((cores, resident, warps), np.inf)  # on the core's own clock, which runs at its speed
+    share = np.zeros((cores, resident, warps))
+    left = np.zeros((cores, resident), np.int64)
+    own, now, until = np.zeros(cores), np.zeros(cores), np.full(cores, np.inf)
+    begun = min(blocks, cores * resident)
+    for block in range(begun):
+        _start(alone, busy, min(block // step, len(alone) - 1), ends, share, left, own, block % cores, block // cores)
+    for core in range(cores):
+        until[core] = _next(ends[core], share[core], own[core], now[core])
+    last = 0.0
+    while True:
+        core = int(np.argmin(until))
+        if until[core] == np.inf:
+            return last
+        last = now[core] = until[core]
+        place = int(np.argmin(ends[core]))
+        slot, warp = place // warps, place % warps
+        own[core] = ends[core, slot, warp]
+        ends[core, slot, warp] = np.inf
+        share[core, slot, warp] = 0.0
+        left[core, slot] -= 1
+        if left[core, slot] == 0 and begun < blocks:
+            _start(alone, busy, min(begun // step, len(alone) - 1), ends, share, left, own, core, slot)
+            begun += 1
+        until[core] = _next(ends[core], share[core], own[core], now[core])
+
+
+@compiled
+def _start(alone: Any, busy: Any, row: int, ends: Any, share: Any, left: Any, own: Any, core: int, slot: int) -> None:
+    left[core, slot] = alone.shape[1]
+    for warp in range(alone.shape[1]):
+        ends[core, slot, warp] = own[core] + alone[row, warp]
+        share[core, slot, warp] = busy[row, warp] / alone[row, warp]
+
+
+@compiled
+def _next(ends: Any, share: Any, own: float, now: float) -> float:
+    """When the next warp of a core retires."""
+    return now + (ends.min() - own) * max(share.sum(), 1.0)
