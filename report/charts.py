@@ -1,5 +1,6 @@
 """Charts as SVG: cycle stacks, utilisation, timeline with a heat map of units, histogram, memory chart."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ COLOURS = {
 LABELLED = 0.07  # share of a bar from which a piece says its percentage
 READABLE = 14  # height of such a bar
 WIDTH = 560  # of the charts of the first screen, in SVG units
+LETTER = 7  # width of a letter of a label
 MOST_NAMES = 4  # of launches that begin in an interval
 MOST_GROUPS = 16  # bars of SMs; more are joined
 
@@ -163,11 +165,14 @@ def histogram(counts: Sequence[tuple[str, int]], what: str) -> Markup:
     """Vertical bars with their numbers on hover. counts: name of the range, how many."""
     most = max((count for _, count in counts), default=1) or 1
     width, drawn = WIDTH / max(len(counts), 1), []
+    longest = max((len(name) for name, _ in counts), default=1)
+    every = math.ceil(longest * LETTER / width)  # bar with a name, so that none lies on the next
     for place, (name, count) in enumerate(counts):
         height = 90 * count / most
         drawn.append(tag("rect", x=place * width + 1, y=100 - height, width=width - 2, height=height, class_="bar",
                          data_tip=f"{name} {what}: {count:,}"))  # fmt: skip
-        drawn.append(label((place + 0.5) * width, 114, name, "middle"))
+        if place % every == 0:
+            drawn.append(label((place + 0.5) * width, 114, name, "middle"))
     said = "; ".join(f"{name}: {count:,}" for name, count in counts)
     return figure(Markup("".join(drawn)), WIDTH, 120, f"{what}: {said}")
 

@@ -87,8 +87,8 @@ def records_per_ray(run: Run) -> Markup | None:
 def spread(values: np.ndarray, what: str) -> Markup:
     """Histogram of whole numbers in even ranges, with least, median and most."""
     low, high = int(values.min()), int(values.max())
-    bins = min(RANGES, high - low + 1)
-    edges = low + (np.arange(bins + 1) * (high - low + 1)) // bins
+    step = -(-(high - low + 1) // RANGES)
+    edges = np.arange(low, high + step + 1, step)
     counts = np.histogram(values, edges)[0].tolist()
     ranges = pairwise(edges.tolist())
     names = [f"{first:,}" if after - first == 1 else f"{first:,}+" for first, after in ranges]
