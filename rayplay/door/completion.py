@@ -112,7 +112,7 @@ def gpus() -> Iterator[str]:
     """Names of the GPUs that come with the package."""
     from rayplay.replay.gpu.description import FOLDER
 
-    return (path.stem for path in sorted(FOLDER.glob("*.toml")))
+    return iter(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 def subjects() -> list[str]:
