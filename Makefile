@@ -39,8 +39,9 @@ help: ## list the verbs
 
 setup: $(SETUP) ## create the environment in .venv
 trace: $(TRACE)/manifest.json ## scene -> traces/NAME.trace and its picture
-replay: $(RESULT)/summary.json ## trace -> cycles and the metrics on GPU
-	@echo "python -m formats show $(RESULT)   says what each figure means"
+replay: $(RESULT)/summary.json ## trace -> cycles, the metrics on GPU, and the page that shows them
+	@$(BIN)/python -m rayplay report $(RESULT) --trace $(TRACE) --out $(RESULT:.result=.html) > /dev/null
+	@echo "$(RESULT:.result=.html): open it with a browser"
 zatel: $(PREDICTION)/prediction.json ## predict the whole from FRACTION of the pixels (the paper's equation 1 without it)
 	@echo "$(PREDICTION)/overview.png shows it"
 report: ## both GPUs, and the prediction beside the full simulation on each

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rayplay.replay.launch.classes import Joined
     from rayplay.replay.results.metrics import Result
     from rayplay.replay.run.together import How
+    from rayplay.replay.timeline.watch import Watch
 
 
 def main() -> None:
@@ -78,8 +79,33 @@ def check_targets(arguments: argparse.Namespace) -> None:
         check_picture(arguments.picture)
         if arguments.model == "gatsim":
             raise UserError(f"--picture {arguments.picture}: the model gatsim keeps no cycle stacks to draw")
+    if arguments.timeline is not None:
+        check_timeline(arguments)
+    elif arguments.timeline_cycles is not None:
+        raise UserError("--timeline-cycles: needs --timeline NAME.pftrace")
     if arguments.out is not None:
         check_replaceable(arguments.out, RESULT)
+
+
+def check_timeline(arguments: argparse.Namespace) -> None:
+    """``UserError`` for a timeline that cannot be written."""
+    from rayplay.replay.timeline.drawing import check_timeline as check
+    from rayplay.replay.timeline.watch import parse_cycles
+
+    check(arguments.timeline)
+    parse_cycles(arguments.timeline_cycles or ":")
+    if arguments.partition is not None or arguments.model == "gatsim":
+        which = "--partition" if arguments.partition is not None else "--model gatsim"
+        raise UserError(f"--timeline {arguments.timeline}: cannot be used with {which}")
+
+
+def write_timeline(watch: "Watch", path: Path) -> None:
+    """Write a timeline, and say where it ends if it had to."""
+    from rayplay.replay.timeline.drawing import write_timeline as write
+
+    write(watch, path)
+    ends = f"; it ends with cycle {watch.last:,}, for it is full" if watch.is_full else ""
+    print(f"wrote {path}{ends}; open it in ui.perfetto.dev", file=sys.stderr)
 
 
 def draw(result: Path, picture: Path) -> None:
@@ -98,6 +124,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     from rayplay.replay.launch.selection import Selection
     from rayplay.replay.run.driver import simulate
     from rayplay.replay.run.progress import Heartbeat
+    from rayplay.replay.timeline.watch import Watch, parse_cycles
 
     trace = open_trace(arguments.trace)
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
@@ -106,17 +133,20 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     chosen = Selection(
         tuple(arguments.kernel), arguments.kernel_name, arguments.launch_skip, arguments.launch_count
     )  # fmt: skip
+    watch = Watch(parse_cycles(arguments.timeline_cycles or ":")) if arguments.timeline else None
     made = provenance(arguments)
     with Heartbeat(arguments.heartbeat) as heartbeat, checkpoints(arguments, made, [trace.manifest.text()]) as kept:
         result = simulate(
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
-            model=arguments.model, interval=arguments.interval, notes=kept,
+            model=arguments.model, interval=arguments.interval, notes=kept, watch=watch,
         )  # fmt: skip
         lines = [f"{arguments.trace.name} on {gpu.name}", *result_lines(arguments, result)]
         answer(arguments, lines, lambda: metric_records(arguments.trace.name, gpu.name, result.summary))
         if arguments.out is not None:
             result.write(arguments.out, made)
             print(f"wrote {arguments.out}", file=sys.stderr)
+        if watch is not None:
+            write_timeline(watch, arguments.timeline)
 
 
 def replay_classes(arguments: argparse.Namespace) -> None:

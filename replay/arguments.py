@@ -92,8 +92,17 @@ def add_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--all", action="store_true", help="print every metric, not only what limits the replay")
     made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
+    add_timeline(made)
     made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",
                       help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
+
+
+def add_timeline(made: argparse.ArgumentParser) -> None:
+    """Add the options of a timeline for Perfetto."""
+    made.add_argument("--timeline", type=location, metavar="NAME.pftrace",
+                      help="write warps, RT units, followed requests and counters over time, for "
+                      "ui.perfetto.dev")  # fmt: skip
+    made.add_argument("--timeline-cycles", metavar="FIRST:END", help="cycles that the timeline covers (default: all)")
 
 
 def add_selection(made: argparse.ArgumentParser) -> None:

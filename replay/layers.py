@@ -18,6 +18,7 @@ LAYERS = {
     "engine": "the machine, quantum by quantum",
     "results": "counters to metrics and tables",
     "stuck": "who waits for whom when nothing moves",
+    "timeline": "a replay watched, and its events as a file for Perfetto",
     "run": "the loop from launch to result, checkpoints and progress",
     "geometry": "what models outside the engine may know of a GPU",
     "verdict": "what limits a replay, in words and six numbers",

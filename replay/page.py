@@ -28,7 +28,12 @@ This page is made from the code by `python -m replay --docs`; `make docs` writes
 
 `python -m replay TRACE --gpu NAME --out NAME.result` replays a trace on a GPU description and writes a result, whose
 tables are laid out in [formats.md](formats.md). `--picture NAME.png` draws it, now or later:
-`python -m replay NAME.result --picture NAME.png`.
+`python -m replay NAME.result --picture NAME.png`. `--timeline NAME.pftrace` writes what happened over time for
+[ui.perfetto.dev](https://ui.perfetto.dev): a process per SM with warp slots, RT-unit slots and counters, and one of
+the memory; one in 64 sectors that miss the L1 is followed by a flow to its DRAM channel and back. It is made of looks
+at the machine, which change no result: every 128 cycles of `--timeline-cycles`, else as often as work has been done,
+so that slices end as of the next look, and a stay between two is not drawn. L2 and DRAM counters are ahead of the SMs
+by `l2.latency_cycles`.
 """
 SHARED_TEXT = """\
 ## Kernels side by side

@@ -3,13 +3,14 @@
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
 
 from rayplay.formats.guard.answer import has_colour
 from rayplay.replay.results.metrics import Result
 from rayplay.replay.unit import cycle_stack as stack
-from rayplay.replay.verdict import percent, shares, shown, six, unit_shares, verdict
+from rayplay.replay.verdict import percent, shares, shown, six, unit_shares, verdict, warnings
 
 WIDTH, LABEL = 100, 18  # letters of a line, and of a number's name
 CELLS = 64  # of the bar
@@ -26,6 +27,8 @@ def short(result: Result) -> Iterator[str]:
         yield from textwrap.wrap(verdict(table, units), WIDTH)
         slots = shares(table, "sm")[1].sum(axis=0)
         yield from bar(slots, has_colour(sys.stdout))
+    for words in warnings(result.summary, result.kernels, asdict(result.gpu)):
+        yield from textwrap.wrap(f"Note: {words}", WIDTH)
     yield from (f"{figure.label:<{LABEL}}{shown(figure)}" for figure in numbers)
 
 

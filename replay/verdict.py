@@ -108,10 +108,9 @@ def verdict(table: Columns, units: Mapping[str, float]) -> str:
 def warnings(summary: Columns, kernels: Columns, gpu: Columns) -> list[str]:
     """Sentences on work that cannot fill the GPU, and on launch latency; ``gpu``: the description as nested values."""
     sm, found = gpu.get("sm", {}), []
-    warps, sms = summary.get("warps", {}).get("value"), sm.get("count")
-    schedulers = gpu.get("scheduler", {}).get("count")
-    if warps and sms and schedulers and warps < sms * schedulers:
-        found.append(f"{warps:,} warps on {sms} SMs of {schedulers} schedulers: the work cannot fill the GPU.")
+    warps, sms, slots = summary.get("warps", {}).get("value"), sm.get("count"), sm.get("warps")
+    if warps and sms and slots and warps < sms * slots:
+        found.append(f"{warps:,} warps on {sms} SMs with {slots} warp slots each: the work cannot fill the GPU.")
     latency, cycles = sm.get("kernel_launch_cycles", 0), summary.get("gpu_cycles", {}).get("value") or 0
     waited = latency * len(kernels["kernel_id"])
     if cycles and waited > LAUNCH_SHARE * cycles:

@@ -20,6 +20,7 @@ from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.camera_text import change_camera
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.drawn import drawn
+from rayplay.tracer.scenes.gltf_file import files_of
 from rayplay.tracer.scenes.instances import records_of, with_instances
 from rayplay.tracer.scenes.resolve import data_folder, scene_files
 from rayplay.tracer.scenes.textured import TexturedScene, read_textured
@@ -118,9 +119,9 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     if path.is_dir():
         textured, inputs = read_ball(path), [*map_files(path).values()]
     else:
-        textured, inputs = read_textured(path), [path]
+        textured, inputs = read_textured(path), files_of(path, ("buffers", "images"))
         if records_of(path).is_file():
-            textured, inputs = with_instances(textured, records_of(path)), [path, records_of(path)]
+            textured, inputs = with_instances(textured, records_of(path)), [*inputs, records_of(path)]
     return textured, fit_camera(*textured.bounds()), inputs
 
 

@@ -11,11 +11,15 @@ time of the full replay / of the sample's (one core, no file reading; a stored r
 replays, and the distance of the estimates from their mean.
 ``--whatif`` compares the relative changes of the designs of ``zatel.changes.whatif.CHANGES``: right signs among full
 changes above their noise floor, the same where the predicted change is also above its own, and the mean error.
-``--speed`` replays the sample of seed 1 and the whole trace in turn, --times times, and compares the least processor
-times.
+``--speed`` runs the commands ``rayplay estimate`` and ``rayplay replay`` in turn, --times times, and compares the least
+processor times: start, reading, checks and writing included.
 """
 
 import argparse
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +31,6 @@ from rayplay.zatel.changes.whatif import CHANGES, what_if
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
-from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import Estimate, Work, estimate, read_work
 
 
@@ -57,7 +60,7 @@ def main() -> None:
                 if arguments.whatif:
                     compare_changes(trace, gpu, fraction, work, Store(arguments.store))
                 elif arguments.speed:
-                    compare_speed(trace, gpu, fraction, arguments.times, work)
+                    compare_speed(trace, gpu, fraction, arguments.times)
                 else:
                     found = compare(trace, gpu, fraction, arguments.seeds, work, Store(arguments.store))
                     if arguments.floor:
@@ -120,18 +123,25 @@ def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work, st
     print(f"    mean error {100 * np.mean(errors):.1f} %")
 
 
-def compare_speed(trace: Trace, gpu_name: str, fraction: float, times: int, work: Work) -> None:
-    """One line: the least processor times of the replays of a sample and of everything, made in turn."""
-    gpu = load_gpu(gpu_name)
-    sample, full = [], []
-    for _ in range(times):
-        sample.append(estimate(trace, gpu, fraction, 1, work).replayed.cpu_seconds)
-        full.append(simulate_all([(trace.path, gpu)], 1)[0].cpu_seconds)
-    print(
-        f"{trace.path.name} {gpu_name} {fraction:g}: least of {times}: {min(full):.2f} s and {min(sample):.2f} s,",
-        end=" ",
-    )
-    print(f"{min(full) / min(sample):.1f} times faster")
+def compare_speed(trace: Trace, gpu_name: str, fraction: float, times: int) -> None:
+    """One line: least processor times of whole commands, start and reading included, made in turn."""
+    commands = ["estimate", "--fraction", f"{fraction:g}"], ["replay"]
+    found = [[cpu_seconds(trace, gpu_name, command) for command in commands] for _ in range(times)]
+    least = [min(column) for column in zip(*found, strict=True)]
+    print(f"{trace.path.name} {gpu_name} {fraction:g}: replay {least[1]:.1f} s, estimate {least[0]:.1f} s,", end=" ")
+    print(f"{least[1] / least[0]:.1f} times faster, least of {times}")
+
+
+def cpu_seconds(trace: Trace, gpu_name: str, command: list[str]) -> float:
+    """Processor time of ``rayplay`` and its processes."""
+    verb, *options = command
+    before = os.times()
+    with tempfile.TemporaryDirectory() as folder:
+        out = ["--out", f"{folder}/x.result"] if verb == "replay" else []
+        line = [sys.executable, "-m", "rayplay", verb, str(trace.path), "--gpu", gpu_name, *options, *out]
+        subprocess.run(line, check=True, capture_output=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 if __name__ == "__main__":

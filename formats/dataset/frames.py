@@ -1,6 +1,7 @@
-"""Tables as pandas data frames."""
+"""Tables as pandas data frames, and as HTML in a notebook."""
 
 from collections.abc import Iterable, Mapping
+from html import escape
 from itertools import pairwise
 from typing import Any
 
@@ -33,6 +34,27 @@ def metric_frame(summary: Mapping[str, Mapping[str, Any]]) -> Any:
 def record_frame(records: Iterable[Record]) -> Any:
     """A row per record."""
     return _pandas().DataFrame(list(records))
+
+
+def html_table(title: str, records: Iterable[Record]) -> str:
+    """A table of records of the same names, as a notebook shows it; every text is escaped, None is an empty cell."""
+    rows = list(records)
+    heads = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
+    body = "".join("<tr>" + "".join(map(_cell, row.values())) + "</tr>" for row in rows)
+    caption = f"<caption>{escape(title)}</caption>"
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def metric_table(title: str, summary: Mapping[str, Mapping[str, Any]]) -> str:
+    """The metrics of ``summary.json`` as HTML."""
+    return html_table(title, ({"metric": name, "value": e["value"], "unit": e["unit"]} for name, e in summary.items()))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, (int, float)):
+        shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+        return f'<td style="text-align:right">{shown}</td>'
+    return f'<td style="text-align:left">{"" if value is None else escape(str(value))}</td>'
 
 
 def _pandas() -> Any:

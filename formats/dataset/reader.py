@@ -50,11 +50,26 @@ class Dataset:
         counts = ", ".join(f"{self.rows(table):,} {table}" for table in self.tables[:4])
         return f"<{type(self).__name__} {self.path}: {counts}{', ...' if len(self.tables) > 4 else ''}>"
 
-    def to_pandas(self, table: str, columns: Sequence[str] | None = None) -> Any:
-        """A table, or some of its columns, as a ``pandas.DataFrame``; a cell of a ragged column is an array."""
-        from rayplay.formats.dataset.frames import frame
+    def _repr_html_(self) -> str:
+        from rayplay.formats.dataset.frames import html_table
 
-        return frame(self.read(table, columns))
+        return html_table(self.path.name, self._overview())
+
+    def to_pandas(self, table: str | None = None, columns: Sequence[str] | None = None) -> Any:
+        """A table, or some of its columns, as a ``pandas.DataFrame``; a row per table unless one is named.
+
+        A cell of a ragged column is an array.
+        """
+        from rayplay.formats.dataset.frames import frame, record_frame
+
+        return record_frame(self._overview()).set_index("table") if table is None else frame(self.read(table, columns))
+
+    def _overview(self) -> list[dict[str, Any]]:
+        """Tables that are present, with their rows and their meaning."""
+        return [
+            {"table": name, "rows": self.rows(name), "a row is": f"a {self._table(name).per_row}"}
+            for name in self.tables
+        ]
 
     @property
     def path(self) -> Path:

@@ -238,6 +238,11 @@ class Result(Dataset):
         found = summary[metric]["value"]
         return float("nan") if found is None else found
 
+    def _repr_html_(self) -> str:
+        from rayplay.formats.dataset.frames import metric_table
+
+        return metric_table(self.path.name, self.summary)
+
     def to_pandas(self, table: str | None = None, columns: Sequence[str] | None = None) -> Any:
         """A table as a ``pandas.DataFrame``; the metrics, a row each, unless one is named."""
         from rayplay.formats.dataset.frames import metric_frame

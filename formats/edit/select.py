@@ -94,9 +94,11 @@ def _stay(table: Table, batch: Columns, part: Part) -> Columns:
 
 
 def take(table: Table, batch: Columns, stay: np.ndarray) -> Columns:
-    """The rows of ``batch`` that are True in ``stay``, bool[rows]."""
+    """The rows of ``batch``, some columns of ``table``, that are True in ``stay``, bool[rows]."""
     rows: Columns = {}
     for column in table.columns:
+        if column.name not in batch:
+            continue
         values = batch[column.name]
         if not column.ragged:
             rows[column.name] = values[stay]

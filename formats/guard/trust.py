@@ -15,8 +15,13 @@ from rayplay.formats.guard.errors import UserError
 
 
 def cache_root() -> Path:
-    """``RAYPLAY_CACHE``, or ``rayplay`` in the user's cache folder."""
+    """``RAYPLAY_CACHE``, or ``rayplay`` in the user's cache folder.
+
+    Raises ``UserError`` for a relative one: another would be made wherever a command runs.
+    """
     chosen = os.environ.get("RAYPLAY_CACHE")
+    if chosen and not os.path.isabs(chosen):
+        raise UserError(f"RAYPLAY_CACHE: must be the path of a folder from / on, found {chosen!r}")
     return Path(chosen) if chosen else _user_folder("XDG_CACHE_HOME", ".cache")
 
 

@@ -23,6 +23,14 @@ from rayplay.formats.schema.trace import TRACE
 REPLAYED_LAWS = tuple(law for law in check.EXECUTION_LAWS if law is not laws_execution.hits_are_whole)
 """Laws of the columns that a replay reads: what a ray hit is of no consequence to it."""
 
+REPLAYED_COLUMNS = {
+    "visits": ("warp_id", "block_id", "active_mask"),
+    "accesses": ("warp_id", "visit", "instruction_id", "lane_mask", "address"),
+    "rays": ("warp_id", "visit", "lane", "instruction_id", "segment", "kind", "node"),
+    "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
+}
+"""Columns that a replay reads: all of what the warps did but what a ray hit."""
+
 
 def expect_valid(trace: Trace) -> None:
     """Read everything; ``FormatError`` for the first problem."""

@@ -8,11 +8,12 @@ EXACT = 1 << 53  # from here on a float has no ones digit
 
 
 def compare(ours: Result, theirs: Result) -> Iterator[str]:
-    """One line a metric: both values, the difference relative to ``theirs`` (of ratios in points), and the unit."""
+    """Both names, then a line a metric: both values, the difference from ``theirs`` (of ratios in points), the unit."""
+    yield f"A: {ours.path.name}   B, the base of the differences: {theirs.path.name}"
     left, right = ours.summary, theirs.summary
     shared = [metric for metric in left if metric in right]
     width = max(map(len, shared), default=6)
-    yield f"{'metric':<{width}}  {'A':>16}  {'B':>16}  {'A against B':>14}  unit"
+    yield f"{'metric':<{width}}  {'A':>16}  {'B':>16}  {'A from B':>14}  unit"
     for metric in shared:
         values = left[metric]["value"], right[metric]["value"]
         shown = "  ".join(f"{shown_value(value):>16}" for value in values)

@@ -17,7 +17,7 @@ from rayplay.formats.schema.column import STRING, Column, Format, Table, misname
 from rayplay.formats.schema.manifest import FileEntry, Manifest, check_label, read_manifest
 
 ROWS_AT_ONCE = 1 << 13
-CHUNK_BYTES_AT_ONCE = 1 << 16  # else a whole column chunk is held beside what it unpacks to
+CHUNK_BYTES_AT_ONCE = 1 << 17  # else a whole column chunk is held beside what it unpacks to
 PACKED_ADVICE = "; of DuckDB, Arrow reads whole numbers from 2^31 on in files of PARQUET_VERSION V1 alone"
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
 

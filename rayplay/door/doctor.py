@@ -148,4 +148,4 @@ def data_check() -> Check:
 
 def existing(path: Path) -> Path:
     """The path, or the nearest folder above it that exists."""
-    return next(each for each in (path, *path.parents) if each.exists())
+    return next(each for each in (path, *path.parents) if os.path.exists(each))

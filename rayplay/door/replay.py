@@ -41,8 +41,9 @@ def perform(arguments: argparse.Namespace) -> int:
     if arguments.partition is not None:
         return together(arguments, gpus)
     traces = {name: trace_name(name) for name in arguments.traces}
-    if len(traces) * len(gpus) > 1 and (arguments.out or arguments.picture):
-        option = "--out" if arguments.out else "--picture"
+    of_one = [name for name in ("out", "picture", "timeline") if getattr(arguments, name)]
+    if len(traces) * len(gpus) > 1 and of_one:
+        option = f"--{of_one[0]}"
         raise UserError(f"{option}: takes one replay, not {len(traces)} traces on {len(gpus)} GPUs")
     for trace, gpu in product(traces.values(), gpus):  # whatever is wrong is said before the first replay
         load(gpu, arguments.assignments).scaled(arguments.scale)

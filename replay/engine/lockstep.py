@@ -5,8 +5,8 @@ turn around in the port (``interconnect.perfect_memory``); also where a packet i
 sectors (``Gpu.packets_of_lines``). A quantum is then one cycle. Before the SMs run it, the
 memory catches up: in the order of the clocks' ticks, and of those due together responses reach the SMs, replies enter
 the crossbar, DRAM and L2 run, and the crossbar moves packets. Of a cluster each core cycle passes one response on, if
-the LSU it is for has room, and takes one out of the crossbar; its SMs go in turn, from one that moves on with each of
-its cycles. Source: ``docs/sources/accel-sim.md#clock-domains, #crossbar, #clusters``.
+the LSU it is for has room, and takes one out of the crossbar; its SMs go in turn, where ``sm.rotates`` from one that
+moves on with each of its cycles. Source: ``docs/sources/accel-sim.md#clock-domains, #crossbar, #clusters``.
 """
 
 from typing import Any
@@ -107,6 +107,8 @@ def begin_clusters(ctas: Dispatch, skipped: int) -> None:
 
     skipped  cycles since the last one, in which nothing happened.
     """
+    if not ctas.rotates:
+        return
     waits = False
     for row in range(ctas.kernel.shape[0]):
         waits |= ctas.kernel[row, dispatch.NEXT] < ctas.kernel[row, dispatch.END]

@@ -23,8 +23,9 @@ from rayplay.replay.jit import rows
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.references import Parts, Ref
 from rayplay.replay.jit.team import Team
+from rayplay.replay.launch.fills import Fills
 from rayplay.replay.launch.host_copies import Copies
-from rayplay.replay.launch.launches import read_launches
+from rayplay.replay.launch.launches import depth_tests, read_launches
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.streams import Streams
@@ -57,6 +58,7 @@ class Inputs:
         self.trace, self.gpu, self.sharing = trace, gpu, sharing
         self.work_classes = sharing.classes if sharing else ()
         self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
+        self.has_raster_rates = bool(gpu.rop.colour_pixels_per_cycle or gpu.rop.depth_pixels_per_cycle)
         self.has_textures = bool((self.tables["instructions"]["operation_class"] == "texture").any())
         lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
         alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
@@ -90,7 +92,12 @@ class Machine(Inputs):
                 gpu.instruction_cache, self.tables, latencies, str(trace.path), self.streams.places,
             )  # fmt: skip
             self.dispatch = dispatch.make_state(
-                gpu.sm, self.ctas, self.streams.most_at_once, max(len(self.work_classes), 1), self.plan is not None
+                gpu.sm,
+                self.ctas,
+                self.streams.most_at_once,
+                max(len(self.work_classes), 1),
+                self.plan is not None,
+                self.streams.places,
             )
         per_lane = trace.image_size is not None and "threads" in trace.tables
         together, held = self.warps_per_cta, self.held_ctas
@@ -98,7 +105,7 @@ class Machine(Inputs):
             together, held = np.full_like(together, gpu.sm.warps), np.full_like(held, gpu.sm.count)
         static = static_of(
             self.tables["instructions"], self.tables["kernels"], together, held * gpu.lsu.local_interleaved, gpu.lsu,
-            gpu.texture.request_lanes,
+            gpu.texture if gpu.texture.path == "unit" else None, self._colours(),
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0,
@@ -110,7 +117,7 @@ class Machine(Inputs):
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         with GPU_BYTES.bound(f"GPU {gpu.name}: its units"):
             self._make_units()
-        self.copies = [Copies(trace, gpu.memory.copies)]
+        self.copies, self.fills = [Copies(trace, gpu.memory.copies)], Fills(trace, gpu.memory.fills)
         if sharing and self.plan:
             self.copies = sharing.copies(gpu.memory.copies)
             self.adopt(self.plan)
@@ -120,7 +127,7 @@ class Machine(Inputs):
         core_khz, slices = gpu.sm.clock_khz, gpu.l2.slices_per_controller
         packets = gpu.interconnect.packets_in_flight
         latches = models.has_latches(self.core)
-        self.lsu = lsu_state.make_state(gpu.lsu, gpu.l1, gpu.texture, sms, latches, packets, streams)
+        self.lsu = lsu_state.make_state(gpu.lsu, gpu.l1, gpu.texture, gpu.rop, sms, latches, packets, streams)
         self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
         self.rt = rt_state.make_state(gpu.rt, sms, streams)
         self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster)
@@ -128,7 +135,7 @@ class Machine(Inputs):
         self.memory = step.Memory(
             crossbar.make_state(
                 sms // gpu.sm.cluster, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz,
-                gpu.interconnect.arbiter == "round_robin", summed,
+                gpu.interconnect.arbiter == "round_robin", summed, gpu.interconnect.grant_cycles,
             ),
             l2_state.make_state(
                 gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * (packets + port.LINE_SECTORS), core_khz,
@@ -144,6 +151,12 @@ class Machine(Inputs):
         self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
             (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
         )
+
+    def _colours(self) -> np.ndarray | None:
+        """The launches that are fragment shaders, where colours have a rate."""
+        if not self.gpu.rop.colour_pixels_per_cycle:
+            return None
+        return np.isin(np.arange(self.trace.rows("kernels")), list(depth_tests(self.trace)))
 
     def _labels(self) -> tuple[Sharing, np.ndarray | None]:
         """Classes of work for the L2, and the slices of each."""

@@ -89,6 +89,9 @@ def serve_earliest(state: dispatch.Dispatch, loaded_warps: int) -> int:
         if served:
             unit[sm, dispatch.ASK] = cycle + 1  # one CTA a cycle and cluster
             continue
+        if dispatch.tested_at(state, sm, 0) > cycle + 1:
+            unit[sm, dispatch.ASK] = dispatch.tested_at(state, sm, 0) - 1
+            continue
         if state.warps[kernel[0, dispatch.NEXT], 1] > loaded_warps:
             return WAITS_FOR_WARPS
         dispatch.grant(state, sm, 0, cycle)
@@ -145,8 +148,21 @@ def settle_together(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: i
             if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] > cycle:
                 is_without_work = kernel[row, dispatch.NEXT] == kernel[row, dispatch.END]  # ends as it opens
                 following = min(following, kernel[row, dispatch.OPENS] - is_without_work)
+            following = min(following, next_tested(state, row, cycle + 1))
     clock[BOUND] = min(max(following, cycle + 1) + 1, clock[UNTIL])
     return GO_ON
+
+
+@inlined
+def next_tested(state: dispatch.Dispatch, row: int, after: int) -> int:
+    """The first cycle from ``after`` on in which an SM may be granted a CTA because its depths have been tested."""
+    kernel, soonest = state.kernel, FAR
+    if kernel[row, dispatch.TEST_CYCLES] and kernel[row, dispatch.NEXT] < kernel[row, dispatch.END]:
+        for sm in range(state.unit.shape[0]):
+            granted = dispatch.tested_at(state, sm, row) - 1
+            if granted >= after:
+                soonest = min(soonest, granted)
+    return soonest
 
 
 @inlined
@@ -205,7 +221,7 @@ def choose_kernel(state: dispatch.Dispatch, sm: int, cycle: int) -> int:
     for work_class in range(state.classes):
         row = kernel_in_turn(state, work_class, cycle)
         if row >= 0:
-            if dispatch.has_room(state, sm, row):
+            if dispatch.has_room(state, sm, row) and dispatch.tested_at(state, sm, row) <= cycle + 1:
                 return row
             found = NO_ROOM
     return found
@@ -235,4 +251,6 @@ def next_event(state: dispatch.Dispatch) -> int:
     for row in range(kernel.shape[0]):
         if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] >= unit[0, dispatch.REACHED]:
             soonest = min(soonest, kernel[row, dispatch.OPENS])
+        if kernel.shape[0] > 1:
+            soonest = min(soonest, next_tested(state, row, unit[0, dispatch.REACHED]))
     return soonest

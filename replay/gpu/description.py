@@ -9,7 +9,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import instruction_cache, l1, port, texture
+from rayplay.replay.memory import instruction_cache, l1, port, rop, texture
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
 from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
@@ -44,6 +44,7 @@ class MemoryControllers:
         "bits", "Letters of the address bits: row, bank, column, burst (replay/memory/addresses.py)"
     )
     partition_hash: str = value("name", "How addresses permute the L2 slices", choices=PARTITION_HASHES)
+    fills: bool = value("switch", "Whether the L2 has the buffers of a trace's table fills when their launch begins")
     copies: str = value("name", "Bits of a host copy's address by which it warms the L2", choices=COPIES)
 
 
@@ -57,6 +58,7 @@ class Gpu:
     lsu: lsu_state.Spec
     l1: l1.Spec
     texture: texture.Spec
+    rop: rop.Spec
     instruction_cache: instruction_cache.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec
@@ -172,11 +174,13 @@ class Gpu:
         return self.sm.count * self.scheduler.count
 
     def scaled(self, factor: int) -> "Gpu":
-        """The same GPU with 1/``factor`` of the SMs, memory controllers and L2 capacity (Zatel, step 2).
+        """The same GPU with 1/``factor`` of the SMs, memory controllers, raster units and L2 capacity (Zatel, step 2).
 
-        Raises ``UserError`` when the factor does not divide both counts.
+        Raises ``UserError`` when the factor does not divide all these counts.
         """
-        for what, count in (("sm.count", self.sm.count), ("memory.count", self.memory.count)):
+        rates = {name: getattr(self.rop, name) for name in ("colour_pixels_per_cycle", "depth_pixels_per_cycle")}
+        counts = {"sm.count": self.sm.count, "memory.count": self.memory.count}
+        for what, count in (counts | {f"rop.{name}": rate for name, rate in rates.items()}).items():
             if factor < 1 or count % factor:
                 raise UserError(f"GPU {self.name}: scaling factor {factor} must divide {what} ({count})")
         try:
@@ -184,6 +188,7 @@ class Gpu:
                 self,
                 name=f"{self.name}/{factor}" if factor > 1 else self.name,
                 sm=dataclasses.replace(self.sm, count=self.sm.count // factor),
+                rop=dataclasses.replace(self.rop, **{name: rate // factor for name, rate in rates.items()}),
                 memory=dataclasses.replace(self.memory, count=self.memory.count // factor),
                 l2=dataclasses.replace(self.l2, bytes=self.l2.bytes // factor),
             )

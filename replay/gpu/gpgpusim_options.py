@@ -167,6 +167,7 @@ HASHES = {"0": "linear", "1": "xor", "2": "ipoly"}
 OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_n_mem": whole("memory.count"),
     "gpgpu_n_sub_partition_per_mchannel": whole("l2.slices_per_controller"),
+    "gpgpu_simt_core_sim_order": chosen("sm.rotates", dict(SWITCH)),
     "gpgpu_clock_domains": clocks,
     "gpgpu_shader_registers": whole("sm.registers"),
     "gpgpu_shader_cta": whole("sm.ctas"),
@@ -209,6 +210,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_n_ldst_response_buffer_size": whole("interconnect.response_packets"),
     "gpgpu_perfect_mem": chosen("interconnect.perfect_memory", dict(SWITCH)),
     "icnt_arbiter_algo": chosen("interconnect.arbiter", {"0": "round_robin", "1": "islip"}),
+    "icnt_grant_cycles": whole("interconnect.grant_cycles"),
     "dram_latency": whole("dram.latency_cycles"),
     "gpgpu_frfcfs_dram_sched_queue_size": whole("dram.queue_entries"),
     "gpgpu_dram_return_queue_size": whole("dram.return_entries"),
@@ -216,6 +218,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "dram_data_command_freq_ratio": whole("dram.data_ratio"),
     "gpgpu_dram_timing_opt": timing,
     "dram_dual_bus_interface": chosen("dram.dual_bus", dict(SWITCH)),
+    "dram_elimnate_rw_turnaround": chosen("dram.free_turnaround", dict(SWITCH)),
     "dram_bnk_indexing_policy": chosen("dram.bank_hash", dict(HASHES)),
     "dram_bnkgrp_indexing_policy": chosen("dram.bank_group_bits", {"0": "higher", "1": "lower"}),
     "trace_opcode_latency_initiation_int": pair("int"),
@@ -239,14 +242,6 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
 def _sms(given: dict[str, str]) -> Values:
     cluster = numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]
     return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * cluster, "sm.cluster": cluster}
-
-
-def _core_order(given: dict[str, str]) -> Values:
-    """Order of a cluster's SMs, which counts where there are several."""
-    rotates = chosen("", dict(SWITCH))(given["gpgpu_simt_core_sim_order"])[""]
-    if not rotates and _sms({"gpgpu_n_clusters": "1", **given})["sm.cluster"] != 1:
-        raise OptionError("must be 1 in clusters of several cores: others are not modelled")
-    return {}
 
 
 def _subnets(given: dict[str, str]) -> Values:
@@ -360,7 +355,7 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
     "gpgpu_cache:il1": _instruction_cache,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
-    "gpgpu_simt_core_sim_order": _core_order, "icnt_subnets": _subnets, "gpgpu_mem_address_mask": _address_mask,
+    "icnt_subnets": _subnets, "gpgpu_mem_address_mask": _address_mask,
     "gpgpu_coalesce_arch": _coalescing, "gpgpu_operand_collector_num_in_ports_gen": _ports,
     "gpgpu_operand_collector_num_out_ports_gen": _ports,
     **{name: _a_unit_each(name) for name in (f"gpgpu_num_{unit}_units" for unit in ("sp", "dp", "int", "sfu"))},
@@ -383,8 +378,8 @@ FIXED: dict[str, tuple[str, ...]] = {
     "gpgpu_enable_specialized_operand_collector": ("0",),
     "gpgpu_shmem_warp_parts": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
-    "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
-    "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),
+    "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",),
+    "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),
     "resume_option": ("0",), "SST_mode": ("0",), "gpgpu_lrc_enabled": ("0",), "gpgpu_opndcoll_model": ("0",),
     "gpgpu_n_chiplet_partition": ("1",), "gpgpu_rt_coherence_engine": ("0",),
     "gpgpu_rt_cache:l1": ("S:32:128:16,L:R:m:L:P,A:256:256,32:0,32",),

@@ -20,6 +20,7 @@ SCRATCH_WORDS = (
 )  # different words of an access, the lanes of each, and the load of each bank
 GLOBAL, SHARED, GENERIC, LOCAL = range(4)  # spaces of Static
 LOCAL_BITS = (1 << 40) - 1
+WIDE = {"a2d", "a2dms", "3d", "cube", "acube"}  # geometries
 BLOCKS_START = 1 << 48  # above every traced address and what the RT unit stores
 SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
 # Local memory as Accel-Sim places it: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
@@ -34,13 +35,15 @@ class Static(NamedTuple):
     access_bytes: np.ndarray  # int64[instructions]
     atomic: np.ndarray  # bool[instructions]
     texture: np.ndarray  # bool[instructions]
+    colour: np.ndarray  # bool[instructions]: stores that IS_COLOUR marks
     space: np.ndarray  # int64[instructions]: GLOBAL, SHARED, GENERIC or LOCAL
     shared_window: np.ndarray  # int64[instructions, 2]: generic addresses of shared memory, first and end
     local_window: np.ndarray  # int64[instructions, 2]: generic addresses of local memory, first and end
     thread_bytes: np.ndarray  # int64[instructions]: local memory of a thread; 0: addresses are offsets in it
     local_sectors: np.ndarray  # int64[instructions]: sectors of one word of all threads that the GPU holds; 0: as it is
     cta_warps: np.ndarray  # int64[instructions]: warps of a CTA
-    request_lanes: int  # of the texture unit; 0: without one
+    request_lanes: np.ndarray  # int64[instructions]: lanes of a request of the texture unit; 0: without one
+    wide: np.ndarray  # bool[instructions]: texture accesses that IS_WIDE_TEXTURE marks
     block_bytes: int  # that a thread's local memory of PTX is rounded up to where it is not interleaved; 0: as traced
     wide_conflicts: bool  # every word of a wide shared access counts, not only its first
     shared_banks: int
@@ -60,9 +63,7 @@ class Accesses(NamedTuple):
     """Sectors of the accesses; room for ``most_sectors``."""
 
     first: np.ndarray  # int64[rows + 1]: first sector
-    conflict: (
-        np.ndarray
-    )  # uint8[rows]: 0 global, IS_TEXTURE, IS_LOCAL + warps of the CTA, else cycles of a shared access
+    conflict: np.ndarray  # uint8[rows]: as ``work.Work`` has it
     sector: np.ndarray  # int64[sectors]
     byte_mask: np.ndarray  # uint32[sectors]
 
@@ -79,13 +80,17 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         size = max(static.access_bytes[number], 1)
         start = total
         accesses.conflict[row] = op.IS_TEXTURE * static.texture[number]
+        if static.wide[number]:
+            accesses.conflict[row] = op.IS_WIDE_TEXTURE
+        if static.colour[number] and space == GLOBAL:
+            accesses.conflict[row] = op.IS_COLOUR
         if space == SHARED:
             accesses.conflict[row] = bank_cycles(static, rows.address, begin, end, size, words)
         elif space == LOCAL and static.local_sectors[number]:
             accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
             total = add_local(rows, static, accesses, row, number, start)
-        elif static.texture[number] and static.request_lanes:
-            total = add_requests(rows, accesses, row, size, static.request_lanes, start)
+        elif static.request_lanes[number]:
+            total = add_requests(rows, accesses, row, size, static.request_lanes[number], start)
             start = total
         else:
             for lane in range(begin, end):
@@ -255,16 +260,22 @@ def broadcast_word(static: Static, words: np.ndarray, lanes: np.ndarray, count: 
     return best
 
 
+def is_wide(opcode: str) -> bool:
+    """Whether a texture instruction of PTX has a third coordinate: an array's layer, a cube's or a volume's."""
+    return not WIDE.isdisjoint(str(opcode).split("."))
+
+
 def static_of(
     instructions: dict[str, Any], kernels: dict[str, Any], cta_warps: np.ndarray, held_ctas: np.ndarray,
-    lsu: Any, request_lanes: int = 0,
+    lsu: Any, unit: Any = None, draws_colours: np.ndarray | None = None,
 ) -> Static:  # fmt: skip
     """The coalescer's fields of a trace's columns.
 
     cta_warps      int64[kernels]: warps of a CTA.
     held_ctas      int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
     lsu            description of the load/store unit.
-    request_lanes  lanes of a request of the texture unit; 0: without one.
+    unit           description of the texture unit; None: without one.
+    draws_colours  bool[kernels]: fragment shaders whose stores have a rate; None: no kernel.
     """
     kernel, spaces = instructions["kernel_id"], instructions["memory_space"].astype(str)
     shared, local = (kernels[f"{name}_base"].astype(np.int64) for name in ("shared", "local"))
@@ -278,17 +289,22 @@ def static_of(
     classes = instructions["operation_class"].astype(str)
     atomic = classes == "atomic"
     spaces = np.where(atomic & sass[kernel] & (spaces == "generic"), "global", spaces)  # as Accel-Sim takes them
+    textures = classes == "texture"
+    wide = textures & (unit is not None) & np.array([is_wide(opcode) for opcode in instructions["opcode"]], bool)
+    lanes = (0, 0) if unit is None else (4 * unit.quads_per_request, 4 * unit.quads_per_wide_request)
     return Static(
         instructions["access_bytes"].astype(np.int64),
         atomic,
-        classes == "texture",
+        textures,
+        (classes == "store") & (False if draws_colours is None else draws_colours[kernel]),
         np.select([spaces == "shared", spaces == "generic", spaces == "local"], [SHARED, GENERIC, LOCAL], GLOBAL),
         np.stack([np.where(unknown, 0, shared), shared_end], axis=1)[kernel],
         np.stack([local, local_end], axis=1)[kernel],
         thread_bytes[kernel],
         (held_ctas * cta_warps * 4)[kernel],
         cta_warps[kernel],
-        request_lanes,
+        np.where(wide, lanes[1], lanes[0]) * textures,
+        wide,
         lsu.local_block_bytes,
         lsu.wide_conflicts,
         lsu.shared_banks,

@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError
-from rayplay.formats.laws.expect import Guard
+from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
@@ -26,12 +26,6 @@ SPACE_SECTORS = (1 << SPACE_SHIFT) // SECTOR_BYTES
 MOST_SPACES = 4  # an address of a BVH record has 51 bits
 ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
 WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
-COLUMNS = {
-    "visits": ("warp_id", "block_id", "active_mask"),
-    "accesses": ("warp_id", "visit", "instruction_id", "lane_mask", "address"),
-    "rays": ("warp_id", "visit", "lane", "instruction_id", "segment", "kind", "node"),
-    "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
-}
 
 
 class Window:
@@ -68,7 +62,7 @@ class Window:
 
     def _batches(self, warps: int, pieces_ahead: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
-        present = {name: columns for name, columns in COLUMNS.items() if name in self.trace.tables}
+        present = {name: columns for name, columns in REPLAYED_COLUMNS.items() if name in self.trace.tables}
         rows = np.zeros(warps, np.int64)
         for name in present:
             for batch in self.trace.batches(name, ["warp_id"]):

@@ -21,6 +21,8 @@ HELD_BIT = 1 << HELD_SLOT
 ALL_SLOTS = (1 << SLOTS) - 1
 IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its CTA; a shared one takes less
 IS_TEXTURE = 255  # conflict of a texture access
+IS_WIDE_TEXTURE = 253  # the same with the requests of arrays, cubes and volumes
+IS_COLOUR = 254  # conflict of a fragment shader's store, where colours have a rate
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
 # LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,
 # AWAIT waits for groups; TEXTURE goes to the texture unit or cache
@@ -58,7 +60,7 @@ class Work(NamedTuple):
     access_first: np.ndarray  # int64[accesses + 1]: first sector
     conflict: (
         np.ndarray
-    )  # uint8[accesses]: 0 global, IS_TEXTURE, IS_LOCAL + warps of a CTA, else cycles of a shared access
+    )  # uint8[accesses]: 0 global, IS_TEXTURE, IS_COLOUR, IS_LOCAL + warps of a CTA, else cycles of a shared access
     sector: np.ndarray  # int64[sectors]: address >> 5
     byte_mask: np.ndarray  # uint32[sectors]: bytes accessed; for a texture unit, the request of its instruction
     trace_visit: np.ndarray  # int64[trace operations]: visit of its warp

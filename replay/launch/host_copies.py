@@ -5,6 +5,8 @@ the sectors that kernels read. ``memory.copies`` says which: ``low_32_bits`` as 
 Source: ``docs/sources/accel-sim.md#host-copies``.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
@@ -39,8 +41,22 @@ class Copies:
 
     def make(self, kernel_id: int, slices: L2, now: int, stream: int) -> None:
         """Make those before a kernel, at cycle ``now``; what they drive away is counted for its stream."""
-        while self.next < len(self.kernel_id) and self.kernel_id[self.next] <= kernel_id:
-            first, count = int(self.first[self.next]), int(self.count[self.next])
-            for start in range(0, count, SECTORS_AT_ONCE):
-                l2.warm(slices, first + start, min(SECTORS_AT_ONCE, count - start), self.mask, self.space, now, stream)
-            self.next += 1
+        end = max(self.next, int(np.searchsorted(self.kernel_id, kernel_id, side="right")))
+        warm(slices, self.first[self.next : end], self.count[self.next : end], self.mask, self.space, now, stream)
+        self.next = end
+
+
+def warm(slices: L2, first: np.ndarray, count: np.ndarray, mask: int, space: int, now: int, stream: int) -> None:
+    """Have the sectors of some copies in the L2, as ``l2.warm`` with these arguments, some at a time."""
+    for firsts, counts in _portions(first, count):
+        l2.warm(slices, firsts, counts, mask, space, now, stream)
+
+
+def _portions(first: np.ndarray, count: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The same sectors in order, at most twice ``SECTORS_AT_ONCE`` at a time."""
+    pieces = -(-count // SECTORS_AT_ONCE)
+    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    done = number * SECTORS_AT_ONCE
+    first, count = np.repeat(first, pieces) + done, np.minimum(np.repeat(count, pieces) - done, SECTORS_AT_ONCE)
+    bounds = np.flatnonzero(np.diff(np.cumsum(count) // SECTORS_AT_ONCE)) + 1
+    yield from zip(np.split(first, bounds), np.split(count, bounds), strict=True)

@@ -22,6 +22,7 @@ class Launch:
     ctas           rows (first, end) of its CTAs with work in the table of all CTAs, in launch order.
     instructions   warp-instructions.
     work_class     number of its class of work.
+    tests          pixels whose depth is tested before it, of a fragment shader.
     """
 
     kernel_id: int
@@ -33,6 +34,7 @@ class Launch:
     ctas: tuple[int, int]
     instructions: int
     work_class: int = 0
+    tests: int = 0
 
 
 def read_launches(
@@ -44,7 +46,7 @@ def read_launches(
 
     CTAs whose warps have no visits are left out, so that they change nothing.
     """
-    kernels = trace.read("kernels")
+    kernels, tests = trace.read("kernels"), depth_tests(trace)
     warps = trace.read("warps", ["kernel_id", "cta_id", "warp_in_cta"])
     visits, instructions = work_per_warp(trace, block_instructions)
     bounds = np.searchsorted(warps["kernel_id"], np.arange(len(kernels["name"]) + 1))
@@ -58,10 +60,20 @@ def read_launches(
         launches.append(
             Launch(
                 row, str(kernels["name"][row]), int(kernels["stream"][row]), need, places, grid_of(kernels, row), rows,
-                int(instructions[mine].sum()),
+                int(instructions[mine].sum()), tests=tests.get(row, 0),
             )
         )  # fmt: skip
     return launches, np.concatenate(ctas)
+
+
+def depth_tests(trace: Trace) -> dict[int, int]:
+    """Covered pixels of the launches that are fragment shaders, by launch."""
+    if "stages" not in trace.tables:
+        return {}
+    stages = trace.read("stages", ["kernel_id", "stage", "covered"])
+    of_pixels = stages["stage"] == "fragment"
+    columns = (stages[name][of_pixels].tolist() for name in ("kernel_id", "covered"))
+    return dict(zip(*columns, strict=True))
 
 
 def work_per_warp(trace: Trace, block_instructions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

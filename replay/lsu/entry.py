@@ -38,8 +38,10 @@ def enqueue(
     operation[row, lsu.STREAM] = stream
     operation[row, lsu.CURSOR], operation[row, lsu.END], operation[row, lsu.MISSING] = first, last, last - first
     operation[row, lsu.ADDEND] = operation[row, lsu.LOCAL] = 0
-    operation[row, lsu.TEXTURE] = int(conflict == op.IS_TEXTURE)
-    if conflict == op.IS_TEXTURE:
+    operation[row, lsu.WIDE] = int(conflict == op.IS_WIDE_TEXTURE)
+    operation[row, lsu.TEXTURE] = int(conflict == op.IS_TEXTURE) | operation[row, lsu.WIDE]
+    operation[row, lsu.COLOUR] = int(conflict == op.IS_COLOUR)
+    if conflict >= op.IS_WIDE_TEXTURE:
         conflict = 0
     elif conflict > op.IS_LOCAL:
         warps, conflict = conflict - op.IS_LOCAL, 0

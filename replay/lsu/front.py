@@ -3,12 +3,14 @@
 It ends its stay with its last access: loads are then over when all their data is, stores at once.
 """
 
+import numpy as np
+
 from rayplay.replay.input import work as op
-from rayplay.replay.jit.bits import FAR, inlined
+from rayplay.replay.jit.bits import FAR, count_bits, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.memory import l1 as cache
-from rayplay.replay.memory import texture
+from rayplay.replay.memory import rop, texture
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
@@ -24,6 +26,8 @@ def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now:
     operation, row = state.operation, sm * lsu.OPERATIONS + at
     state.unit[sm, lsu.STALLED] = 0
     count_for(state, sm, operation[row, lsu.STREAM])
+    if operation[row, lsu.COLOUR] and not write_colours(state, work, sm, now, row):
+        return STILL_THERE
     if operation[row, lsu.CONFLICT]:
         return access_shared(state, sm, now, row, at)
     is_cached = not state.global_skips_l1 or operation[row, lsu.LOCAL] == 1
@@ -42,6 +46,18 @@ def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now:
         return STILL_THERE
     leave(state, sm, now)
     return LEAVES
+
+
+@inlined
+def write_colours(state: lsu.Lsu, work: op.Work, sm: int, now: int, row: int) -> bool:
+    """Whether the raster unit takes the colours at the front, which are then stored as other data."""
+    size = 0
+    for access in range(state.operation[row, lsu.CURSOR], state.operation[row, lsu.END]):
+        size += count_bits(np.int64(work.byte_mask[access]))
+    again = rop.write(state.rop, sm, now, size, state.operation[row, lsu.STREAM])
+    state.unit[sm, lsu.FRONT_AT] = max(again, state.unit[sm, lsu.FRONT_AT])
+    state.operation[row, lsu.COLOUR] = int(again > now)
+    return again == now
 
 
 @inlined
@@ -204,7 +220,9 @@ def ask_for_texels(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: in
     cursor = state.operation[row, lsu.CURSOR]
     stats[sm, texture.SECTORS] += cursor - first
     if cursor == stop:
-        unit[sm, texture.NEXT_REQUEST] = max(now + 1, unit[sm, texture.BEGUN] - 1 + state.texture.request_cycles)
+        is_wide = state.operation[row, lsu.WIDE] == 1
+        cycles = state.texture.wide_request_cycles if is_wide else state.texture.request_cycles
+        unit[sm, texture.NEXT_REQUEST] = max(now + 1, unit[sm, texture.BEGUN] - 1 + cycles)
         unit[sm, texture.BEGUN] = 0
     if cursor == end:
         unit[sm, texture.QUEUE_HEAD] += 1

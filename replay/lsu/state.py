@@ -8,6 +8,7 @@ import numpy as np
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, pitch, ring_size
 from rayplay.replay.memory import l1 as cache
+from rayplay.replay.memory import rop
 from rayplay.replay.memory import texture as texture_unit
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
@@ -28,7 +29,9 @@ ADDEND = 8  # added to its sectors (local memory)
 LOCAL = 9  # 1: local memory
 STREAM = 10  # of its warp
 TEXTURE = 11  # 1: it reads a texture through the L1
-OPERATION_COLUMNS = 12
+COLOUR = 12  # 1: colours that have still to enter the raster unit
+WIDE = 13  # 1: a texture with a third coordinate
+OPERATION_COLUMNS = 14
 # Columns of ``unit``.
 QUEUE_HEAD = 0
 QUEUE_TAIL = 1
@@ -126,6 +129,7 @@ class Lsu(NamedTuple):
     stats: FixedRows  # int64[sms, 5]
     shares: Shares
     texture: texture_unit.Texture
+    rop: rop.Colour
     due_size: int
     perfect: bool
     global_skips_l1: bool
@@ -142,8 +146,8 @@ class Lsu(NamedTuple):
 
 
 def make_state(
-    spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, sms: int, register: bool, packets_in_flight: int,
-    streams: int = 1,
+    spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, raster: rop.Spec, sms: int, register: bool,
+    packets_in_flight: int, streams: int = 1,
 ) -> Lsu:  # fmt: skip
     """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
     inbox_size = ring_size(packets_in_flight + 1)
@@ -170,6 +174,7 @@ def make_state(
         stats,
         make_shares(stats, streams),
         texture_unit.make_state(texture, sms, OPERATIONS, streams),
+        rop.make_colour(raster, sms, streams),
         due_size, spec.perfect_memory, spec.global_skips_l1, depth, inbox_size, inbox_pitch, pipe_size,
         1 if register else spec.queue_entries, 1 if register else spec.issue_cycles, spec.shared_latency_cycles,
         l1.latency_cycles, l1.banks, sms,

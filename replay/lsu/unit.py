@@ -5,7 +5,7 @@ cycle past the L1; a shared-memory instruction takes as many cycles as its worst
 taken and one write-back per cycle. In each cycle, in this order: the write-back chosen before releases its register,
 the next is chosen in turn (shared memory, textures, past the L1, L1), a response is taken, the texture cache does its
 cycle, the oldest access of each bank meets the tags (hits release theirs at once), and the instruction at the front
-goes on. A store completes when its last access has entered its bank.
+goes on, colours once the raster units take them. A store completes when its last access has entered its bank.
 Source: ``docs/sources/accel-sim.md#l1-front-end``.
 """
 

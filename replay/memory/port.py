@@ -54,6 +54,9 @@ class Spec:
     arbiter: str = value(
         "word", "Who goes first: outputs choose inputs in turn, or inputs go in turn", choices=("islip", "round_robin")
     )
+    grant_cycles: int = value(
+        "cycles", "Of islip: cycles with packets for each in which an output turns to the next input", 1
+    )
     eject_packets: int = value("responses", "Responses that a cluster of SMs holds; counts in lockstep alone", 1)
     response_packets: int = value("responses", "Responses that an LSU holds; counts in lockstep alone", 1)
     perfect_memory: bool = value("switch", "Whether requests turn around in the SM's port; the L1 stays as it is")

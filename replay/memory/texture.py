@@ -1,7 +1,8 @@
 """Texture accesses of an SM that are no loads: a texture unit before the L1, or a texture cache.
 
 Texture unit, peak rate: ``quads_per_cycle`` quads, one result per cycle. It takes texture instructions in order. The
-lanes of ``quads_per_request`` quads are a request: their texels merge into 32 B sectors, which enter the L1's banks as
+lanes of ``quads_per_request`` quads are a request, of arrays, cubes and volumes ``quads_per_wide_request``, since a
+coordinate more does not fit: their texels merge into 32 B sectors, which enter the L1's banks as
 the LSU's do, but before them. A result is written back ``latency_cycles`` after the last texel of its instruction.
 Source: ``docs/sources/crisp.md#textures``.
 
@@ -62,6 +63,9 @@ class Spec:
     latency_cycles: int = value("cycles", "Of the texture unit: from the last texel to the result", 1)
     quads_per_cycle: int = value("quads", "Quads whose texels the texture unit asks for in a cycle", 1)
     quads_per_request: int = value("quads", "Neighbouring quads whose texels merge into sectors: 1, 2, 4 or 8", 1)
+    quads_per_wide_request: int = value(
+        "quads", "The same of textures with a third coordinate: arrays, cubes, volumes", 1
+    )  # fmt: skip
     queue_entries: int = value("instructions", "Texture instructions that may wait in the texture unit", 1)
     sass_accesses: bool = value(
         "switch", "Whether texture instructions of SASS access memory, as those of PTX do, or have a latency alone"
@@ -76,10 +80,8 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
-        law(
-            self.quads_per_request in (1, 2, 4, 8),
-            f"quads_per_request must be 1, 2, 4 or 8, not {self.quads_per_request}",
-        )
+        for name in ("quads_per_request", "quads_per_wide_request"):
+            law(getattr(self, name) in (1, 2, 4, 8), f"{name} must be 1, 2, 4 or 8, not {getattr(self, name)}")
         law(self.sets & (self.sets - 1) == 0, f"sets must be a power of two, not {self.sets}")
 
     @property
@@ -88,9 +90,9 @@ class Spec:
         return -(-self.quads_per_request // self.quads_per_cycle)
 
     @property
-    def request_lanes(self) -> int:
-        """Lanes whose texels merge where there is a texture unit; else 0."""
-        return 4 * self.quads_per_request if self.path == "unit" else 0
+    def wide_request_cycles(self) -> int:
+        """The same after a request of a texture with a third coordinate."""
+        return -(-self.quads_per_wide_request // self.quads_per_cycle)
 
 
 class Texture(NamedTuple):
@@ -117,6 +119,7 @@ class Texture(NamedTuple):
     is_unit: bool  # a texture unit takes the place of the cache
     latency: int
     request_cycles: int
+    wide_request_cycles: int
     queue_entries: int
     queue_ring: int
 
@@ -139,7 +142,7 @@ def make_state(spec: Spec, sms: int, operations: int, streams: int = 1) -> Textu
         stats,
         make_shares(stats, streams),
         *queues, fragments, requests, lines, results, spec.line_bytes // SECTOR_BYTES,
-        is_unit, spec.latency_cycles, spec.request_cycles, spec.queue_entries, queue,
+        is_unit, spec.latency_cycles, spec.request_cycles, spec.wide_request_cycles, spec.queue_entries, queue,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import instruction_cache, port
+from rayplay.replay.memory import instruction_cache, port, rop
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
@@ -25,7 +25,11 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
     parts = stack.parts_until(core, sm.warps, schedulers, cycle)
     resident = stack.warp_cycles_until(core, schedulers, cycle)
     memory = machine.memory
-    found = {"lsu": machine.lsu, "l1d": machine.l1, "rt_unit": machine.rt, "port": machine.port, "l2": memory.l2}
+    found: dict[str, Any] = {
+        "lsu": machine.lsu, "l1d": machine.l1, "rt_unit": machine.rt, "port": machine.port, "l2": memory.l2,
+    }  # fmt: skip
+    if machine.has_raster_rates:
+        found["rop"] = (machine.lsu.rop, machine.dispatch.depth)
     if (instructions := instruction_caches(core)) is not None:
         found["l1i"] = instructions
     return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident, machine.has_textures)
@@ -37,7 +41,7 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
     parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, warps.STREAM)
     resident = stack_shares.warp_cycles_until(core, schedulers, cycle, place)
     memory, lsu = machine.memory, share_of(machine.lsu, place)
-    found = {
+    found: dict[str, Any] = {
         "lsu": lsu._replace(texture=share_of(lsu.texture, place)),
         "l1d": machine.l1._replace(cache=share_of(machine.l1.cache, place)),
         "rt_unit": share_of(machine.rt, place), "port": share_of(machine.port, place),
@@ -46,6 +50,8 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
     dram = dram_state.stats(share_of(memory.dram, place), cycle, place)
     if (instructions := instruction_caches(core)) is not None:
         found["l1i"] = instructions._replace(tags=share_of(instructions.tags, place))
+    if machine.has_raster_rates:
+        found["rop"] = (share_of(machine.lsu.rop, place), share_of(machine.dispatch.depth, place))
     counters = named(share_of(core, place), found, dram, parts, resident, machine.has_textures)
     for unit, names in NOT_SHARED.items():
         for name in names:
@@ -75,6 +81,8 @@ def named(
         "port": port.stats(units["port"]), "l2": l2_state.stats(units["l2"]), "dram": dram,
         "stack": dict(zip(stack.REASONS, parts.T, strict=True)),
     }  # fmt: skip
+    if "rop" in units:
+        found["rop"] = rop.stats(*units["rop"])
     if "l1i" in units:
         found["l1i"] = instruction_cache.stats(units["l1i"])
     for name in () if textures else cache_state.TEXTURE_COUNTERS:

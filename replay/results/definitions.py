@@ -135,6 +135,19 @@ RT_UNIT = {
     "nodes": Counter(EVENTS, "Internal nodes, instances and primitives among the records"),
     "refused": Counter(EVENTS, "Requests that the cache could not take and that were tried again"),
 }
+ROP = {
+    "colour_bytes": Counter(
+        EVENTS, "Bytes of colours that fragment shaders stored, where colours or depth have a rate"
+    ),
+    "colour_cycles": Counter(CYCLES, "Cycles that they took of the SM's share of the raster units"),
+    "colour_wait_cycles": Counter(
+        CYCLES, "Cycles in which a store of colours at the LSU's front waited for those before"
+    ),
+    "depth_tests": Counter(
+        EVENTS, "Pixels whose depth was tested before the CTAs that started, where depth has a rate"
+    ),
+    "depth_cycles": Counter(CYCLES, "Cycles that the tests took of the SM's share of the depth units"),
+}
 PORT = {
     "requests": Counter(EVENTS, "Packets the SM sent to the L2"),
     "responses": Counter(EVENTS, "Packets it received"),
@@ -153,7 +166,17 @@ DRAM = {
     "data_ticks": Counter(TICKS, "Ticks in which the data bus was taken"),
     "active_ticks": Counter(TICKS, "Ticks with a request or a running bank timer"),
 }
-COUNTERS = {"sm": SM, "lsu": LSU, "l1d": CACHE, "rt_unit": RT_UNIT, "port": PORT, "l2": L2, "dram": DRAM, "l1i": L1I}
+COUNTERS = {
+    "sm": SM,
+    "lsu": LSU,
+    "l1d": CACHE,
+    "rt_unit": RT_UNIT,
+    "port": PORT,
+    "l2": L2,
+    "dram": DRAM,
+    "l1i": L1I,
+    "rop": ROP,
+}
 FAMILIES = {
     ("sm", "issued_"): Counter(EVENTS, "Instructions issued to the unit"),
     ("sm", "threads_"): Counter(EVENTS, "Active threads of the instructions issued to the unit"),

@@ -49,6 +49,11 @@ class Result:
         cycles = self.summary["gpu_cycles"]["value"]
         return f"<Result on {self.gpu.name}: {cycles:,} cycles, {len(self.summary)} metrics>"
 
+    def _repr_html_(self) -> str:
+        from rayplay.formats.dataset.frames import metric_table
+
+        return metric_table(f"Result on {self.gpu.name}", self.summary)
+
     def to_pandas(self, table: str | None = None) -> Any:
         """A table as a ``pandas.DataFrame``: of ``TABLES``, ``by_class``, ``kernels``, ``pixels``; else the metrics."""
         from rayplay.formats.dataset.frames import frame, metric_frame

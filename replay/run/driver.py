@@ -14,6 +14,7 @@ from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.input.program import read_characterisation
+from rayplay.replay.jit.bits import FAR
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.together import Together
@@ -28,6 +29,7 @@ from rayplay.replay.run.adapting import Adapting
 from rayplay.replay.run.progress import Standing
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.watchdog import Watchdog
+from rayplay.replay.timeline.watch import Watch
 
 COMPILE_SECONDS = 20  # on two cores
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
@@ -46,6 +48,7 @@ def simulate(
     interval: int = INTERVAL_CYCLES,
     notes: Checkpoints | None = None,
     shared: Shared | None = None,
+    watch: Watch | None = None,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -60,6 +63,7 @@ def simulate(
     interval          cycles of a row of the timeline; changes nothing else.
     notes             where checkpoints are kept, and maybe one to go on from; changes no result.
     shared            classes of work that share the GPU, of the trace ``shared.joined.trace``.
+    watch            looks at the machine for a timeline; changes no result, and sees nothing of ``gatsim``.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -77,7 +81,7 @@ def simulate(
     if model == "gatsim":
         replay = gatsim.Replay(gatsim.Machine(trace, gpu, latencies, chosen))
     else:
-        replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads, shared), quantum, interval)
+        replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads, shared), quantum, interval, watch)
     seconds = gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS
     with first_use("the engine of this model", seconds):
         replay.machine.compile()
@@ -116,6 +120,7 @@ class Replay:
     machine: Machine
     quantum: int | None = None
     interval: int = INTERVAL_CYCLES
+    watch: Watch | None = None
 
     def __post_init__(self) -> None:
         self.kernels, together = Attribution(self.machine), self.machine.streams
@@ -133,10 +138,13 @@ class Replay:
                 class_checkpoint.give(self.by_class, self.adapting, *notes.resumed)
         else:
             self._launch()
-        watchdog = Watchdog(machine.gpu)
+        watchdog, watch = Watchdog(machine.gpu), self.watch
+        if watch is not None:
+            watch.begin(machine)
         while status != step.DONE:
             stop = (machine.now // self.interval + 1) * self.interval
-            status = machine.run_until(min(stop, self.adapting.due), quantum)
+            due = min(stop, self.adapting.due, FAR if watch is None else watch.due)
+            status = machine.run_until(due, quantum)
             progress(Standing(machine.now, machine.issued, machine.instructions))
             if status == step.NEEDS_WARPS:
                 machine.load()
@@ -152,9 +160,13 @@ class Replay:
                 if self.by_class:
                     self.by_class.note(machine.now)
             self.adapting.look()
+            if watch is not None:
+                watch.look(machine)
             watchdog.look(machine, status)
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*self._state())
+        if watch is not None:
+            watch.finish(machine)
         for kernel_id in machine.streams.running:
             self.kernels.end_kernel(kernel_id, machine.now)
         self.kernels.note_kernels()
@@ -176,10 +188,13 @@ class Replay:
             stream = self.kernels.begin_kernel(launch)
             machine.launch_of[launch.kernel_id] = launch
             machine.copies[launch.work_class].make(launch.kernel_id, machine.memory.l2, now, stream)
+            space = machine.work_classes[launch.work_class].space if machine.work_classes else 0
+            machine.fills.make(launch.kernel_id, machine.memory.l2, now, stream, space)
             opens = now + gpu.sm.launch_cycles(launch.grid)
+            test_cycles = gpu.rop.depth_cycles(launch.tests, launch.ctas[1] - launch.ctas[0], gpu.sm.count)
             dispatch.admit(
                 machine.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream,
-                launch.work_class,
+                launch.work_class, launch.tests, test_cycles,
             )  # fmt: skip
         if dispatch.over(machine.dispatch, now):  # without work, and without a latency
             self._finish()

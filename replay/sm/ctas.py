@@ -7,6 +7,7 @@ shared memory and CTA limit, and for a kernel that runs alone is never more than
 (``docs/sources/accel-sim.md#cta-dispatch``). An SM that wants a CTA stops after the cycle in which it asks
 (``rounds.py``), so the order does not depend on where the quanta end.
 
+A fragment shader's CTA starts when its depths have been tested (``memory.rop``); the kernel keeps its turn till then.
 Kernels belong to classes of work. Of several an SM gets a CTA of the first class in order that has one, and room within
 its quota of the SM: warps, CTAs, registers and bytes of shared memory.
 """
@@ -20,6 +21,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, called_from_python, compiled, inlined, lowest_bit, lowest_bits
 from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.memory import rop
 from rayplay.replay.unit.schema import law, value
 
 MAX_CTAS = 64
@@ -60,7 +62,10 @@ SHARED = 6
 PLACES = 7  # most CTAs of an SM
 STREAM = 8  # place among the streams told apart (``unit.streams``)
 CLASS = 9  # of work
-KERNEL_COLUMNS = 10
+GRID = 10  # CTAs
+TESTS = 11  # of depth, and the cycles that they take before each of its CTAs
+TEST_CYCLES = 12
+KERNEL_COLUMNS = 13
 
 # Columns of ``quota`` and ``used``.
 QUOTA_WARPS, QUOTA_CTAS, QUOTA_REGISTERS, QUOTA_SHARED = range(4)
@@ -75,6 +80,7 @@ class Spec:
 
     count: int = value("count", "Streaming multiprocessors of the GPU", 1)
     cluster: int = value("count", "SMs that share a port to the crossbar and take one CTA a cycle together", 1)
+    rotates: bool = value("flag", "Whether another SM of a cluster goes first with each of its cycles")
     warps: int = value("warps", "Warps an SM holds", 1)
     ctas: int = value("CTAs", "CTAs an SM holds", 1)
     registers: int = value("count", "32-bit registers of an SM", 1)
@@ -109,7 +115,9 @@ class Dispatch(NamedTuple):
     quota: FixedRows  # int64[sms * classes, QUOTA_COLUMNS]: the most that a class may hold of an SM
     used: FixedRows  # int64[sms * classes, QUOTA_COLUMNS]: what it holds
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
+    depth: rop.Depth
     cluster: int
+    rotates: bool
     max_warps: int
     registers: int
     shared_bytes: int
@@ -117,14 +125,17 @@ class Dispatch(NamedTuple):
     has_quota: bool
 
 
-def make_state(spec: Spec, warps: np.ndarray, kernels: int, classes: int = 1, has_quota: bool = False) -> Dispatch:
+def make_state(
+    spec: Spec, warps: np.ndarray, kernels: int, classes: int = 1, has_quota: bool = False, streams: int = 1
+) -> Dispatch:
     """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches.
 
     has_quota  whether classes are held to quotas, which are whole SMs here.
     """
     unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
     unit[:, [ASK, NEXT_EVENT, START]] = FAR
-    unit[:, [LAST_CORE, TURN]] = spec.cluster - 1
+    unit[:, LAST_CORE] = spec.cluster - 1
+    unit[:, TURN] = spec.cluster - 1 if spec.rotates else 0
     kernel = np.zeros((kernels, KERNEL_COLUMNS), np.int64)
     kernel[:, KERNEL] = NONE
     return Dispatch(
@@ -137,7 +148,9 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int, classes: int = 1, ha
         np.tile([spec.warps, spec.ctas, spec.registers, spec.shared_bytes], (spec.count * classes, 1)),
         np.zeros((spec.count * classes, QUOTA_COLUMNS), np.int64),
         warps,
+        rop.make_depth(spec.count, streams),
         spec.cluster,
+        spec.rotates,
         spec.warps,
         spec.registers,
         spec.shared_bytes,
@@ -181,12 +194,16 @@ def occupancy(spec: Spec, need: Needs, ctas: int) -> int:
 
 def admit(
     state: Dispatch, kernel_id: int, ctas: tuple[int, int], opens: int, need: Needs, places: int, stream: int,
-    work_class: int = 0,
+    work_class: int = 0, tests: int = 0, test_cycles: int = 0,
 ) -> int:  # fmt: skip
-    """Make a kernel resident: it hands out the CTAs of rows ``ctas`` from cycle ``opens`` on. Returns its row."""
+    """Make a kernel resident: it hands out the CTAs of rows ``ctas`` from cycle ``opens`` on. Returns its row.
+
+    tests, test_cycles  of depth for all its CTAs, and the cycles that they take before each.
+    """
     row = int(np.flatnonzero(state.kernel[:, KERNEL] == NONE)[0])
     resources = (need.warps, need.registers, need.shared_bytes)
-    state.kernel[row] = (kernel_id, *ctas, opens, *resources, places, stream, work_class)
+    depth = (ctas[1] - ctas[0], tests, test_cycles)
+    state.kernel[row] = (kernel_id, *ctas, opens, *resources, places, stream, work_class, *depth)
     state.unit[:, ASK] = np.minimum(state.unit[:, ASK], opens)
     return row
 
@@ -248,6 +265,14 @@ def hold(state: Dispatch, sm: int, row: int, ctas: int) -> None:
     used[at, QUOTA_SHARED] += ctas * kernel[row, SHARED]
 
 
+@inlined
+def tested_at(state: Dispatch, sm: int, row: int) -> int:
+    """First cycle in which a CTA of a kernel may start on an SM, since its depths have been tested."""
+    if state.kernel[row, TEST_CYCLES] == 0:
+        return 0
+    return int(max(state.depth.started[sm], state.kernel[row, OPENS]) + state.kernel[row, TEST_CYCLES])
+
+
 @compiled
 def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     """Give the next CTA of a kernel to an SM that has room, in ``cycle``: it starts in the next one."""
@@ -263,6 +288,10 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     unit[sm, CTA] = kernel[row, NEXT]
     unit[sm, PLACE] = place
     unit[sm, NEXT_EVENT] = min(unit[sm, NEXT_EVENT], cycle + 1)
+    if kernel[row, TEST_CYCLES]:
+        number, grid = kernel[row, NEXT] - kernel[row, END] + kernel[row, GRID], kernel[row, GRID]
+        tests = (number + 1) * kernel[row, TESTS] // grid - number * kernel[row, TESTS] // grid
+        rop.test(state.depth, sm, cycle + 1, tests, kernel[row, TEST_CYCLES], kernel[row, STREAM])
     kernel[row, NEXT] += 1
     state.live[sm, row] += 1
     hold(state, sm, row, 1)

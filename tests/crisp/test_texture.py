@@ -14,10 +14,10 @@ from tests.tracer.graphics.scenes import drawn, scene, square
 REST = (-1,) * (len(MAPS) - 3)
 
 
-def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, list[int]]]:
-    """Kernel -> instructions, requests, sectors, lines of each CTA; an address at a time."""
+def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, int, list[int]]]:
+    """Kernel -> instructions, requests, lines of pairs, sectors, lines of each CTA; an address at a time."""
     instructions, warps, rows = trace.read("instructions"), trace.read("warps"), trace.read("accesses")
-    asked: dict[int, list[set[tuple[int, ...]]]] = defaultdict(lambda: [set(), set(), set()])
+    asked: dict[int, list[set[tuple[int, ...]]]] = defaultdict(lambda: [set(), set(), set(), set()])
     lines: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for row, instruction in enumerate(rows["instruction_id"].tolist()):
         if instructions["operation_class"][instruction] != "texture":
@@ -34,9 +34,11 @@ def slow_use(trace: Trace) -> dict[int, tuple[int, int, int, list[int]]]:
         ]
         mine = (warp, int(rows["visit"][row]), instruction)
         asked[kernel][0].add(mine)
+        quads_of_a_request = 1 if "cube" in instructions["opcode"][instruction].split(".") else 2
+        asked[kernel][1] |= {(*mine, lane // (4 * quads_of_a_request)) for lane in lanes}
         for pair, address in zip([lane // 8 for lane in lanes] + dealt, own, strict=True):
-            asked[kernel][1].add((*mine, pair, address // 128))
-            asked[kernel][2].add((*mine, address // 32))
+            asked[kernel][2].add((*mine, pair, address // 128))
+            asked[kernel][3].add((*mine, address // 32))
             lines[kernel][int(warps["cta_id"][warp])].add(address // 128)
     return {
         kernel: (*(len(one) for one in sets), [len(lines[kernel][cta]) for cta in sorted(lines[kernel])])  # type: ignore[misc]
@@ -56,7 +58,8 @@ def test_counts_are_the_slow_ones(tmp_path: Path) -> None:
     found = {kernel: tuple(rest) for kernel, *rest in zip(*use.values(), strict=True)}
     assert found == slow
     assert len(found) == 3
-    assert all(requests >= instructions for instructions, requests, *_ in found.values())
+    assert all(instructions <= requests <= 8 * instructions for instructions, requests, *_ in found.values())
+    assert any(requests > 4 * instructions for instructions, requests, *_ in found.values()), "of cubes"
 
 
 def test_a_picture_without_textures_has_no_rows(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 
 FULL = 0xFFFFFFFF
@@ -71,6 +72,25 @@ def write_kernels(path: Path, kernels: list[Kernel], others: dict[str, dict[str,
             )
             first += len(number)
     return path
+
+
+def with_tables(path: Path, out: Path, tables: dict[str, dict[str, Any]]) -> Path:
+    """A copy of a trace with some tables more."""
+    trace = open_trace(path)
+    with TraceWriter(out, {"command": "test"}, trace.image_size) as writer:
+        for name in trace.tables:
+            writer.put(name, trace.read(name))
+        for name, columns in tables.items():
+            writer.put(name, columns)
+    return out
+
+
+def stages(covered: list[int], stage: str = "fragment") -> dict[str, dict[str, Any]]:
+    """Kernels of a stage with these covered pixels; -1: another kernel."""
+    of = [number for number, pixels in enumerate(covered) if pixels >= 0]
+    zeros = {name: np.zeros(len(of), np.uint32) for name in ("draw", "triangles", "shaded", "live")}
+    rows = {"kernel_id": np.array(of), "stage": [stage] * len(of), "draw_name": ["mesh"] * len(of)}
+    return {"stages": rows | zeros | {"covered": np.array([covered[number] for number in of])}}
 
 
 @dataclass

@@ -30,6 +30,10 @@ def test_examples_of_the_help_work(
     [
         (["--picture", "x.pdf", "--out", "x.result"], "--picture x.pdf: must end in .png or .svg"),
         (["--model", "gatsim", "--out", "x.result", "--picture", "x.png"], "the model gatsim keeps no cycle stacks"),
+        (["--timeline", "x.json"], "--timeline x.json: must end in .pftrace"),
+        (["--timeline-cycles", "1:2"], "--timeline-cycles: needs --timeline"),
+        (["--timeline", "x.pftrace", "--timeline-cycles", "2:1"], "the end must be after the first cycle"),
+        (["--timeline", "x.pftrace", "--model", "gatsim"], "--timeline x.pftrace: cannot be used with --model gatsim"),
         (["--out", "other.result"], "other.result: must be absent or an earlier rayplay result"),
         (["--out", "kept.result"], "holds cycles.png, which is not of a rayplay result: not replaced"),
         (["--model", "pipeline", "--characterisation", "x.parquet"], "the model pipeline takes its latencies from"),

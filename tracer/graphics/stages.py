@@ -153,8 +153,7 @@ class _Running:
             varyings = fragments.interpolate(vertices.varyings, triangles)
             slots, behind = self.target.slots(fragments)
             lent = lend_varyings(varyings, widths, slots, self.memory)
-            rows = len(fragments) // CTA_THREADS * CTA_THREADS  # a last CTA that is not whole finds nothing
-            self._find_in_l2(lent, {name: 4 * width * rows for name, width in widths.items()})
+            self._find_in_l2(lent, {name: 4 * width * len(fragments) for name, width in widths.items()}, len(fragments))
             if self.rules.rules == "crisp" and COORDINATES in widths:
                 lent["steps"] = self._lend_steps(fragments, varyings, widths)
             self._shade(entries.fragment, number, fragments, slots, values | lent, state)
@@ -191,17 +190,22 @@ class _Running:
         colours, kept = self.target.colours(slots)
         write_colours(self.framebuffer, state, fragments, colours, kept if state.discards else None)
 
-    def _find_in_l2(self, addresses: dict[str, int], sizes: dict[str, int]) -> None:
-        """By CRISP's rules: buffers, with their bytes, that the next launch finds in the L2, as after host copies.
+    def _find_in_l2(self, addresses: dict[str, int], sizes: dict[str, int], fragments: int = 0) -> None:
+        """By CRISP's rules: buffers, with their bytes, that the next launch finds in the L2.
 
+        fragments  of the launch; their CTAs have slices of the buffers; a vertex shader reads whole ones.
         Source: ``docs/sources/crisp.md#traffic-between-stages``.
         """
         if self.rules.rules != "crisp" or self.sink is None or isinstance(self.sink, VisitSink):
             return
-        found = [(self.numbering.kernels, addresses[name], size) for name, size in sizes.items() if size]
-        rows = np.array(found, np.uint64)
-        names = ("kernel_id", "address", "bytes")
-        self.sink.put("copies", dict(zip(names, rows.reshape(-1, 3).T, strict=True)))
+        found = [
+            (self.numbering.kernels, addresses[name], size, size // fragments * CTA_THREADS if fragments else 0)
+            for name, size in sizes.items()
+            if size
+        ]
+        rows = np.array(found, np.uint64).reshape(-1, 4)
+        columns = dict(zip(("kernel_id", "address", "bytes", "cta_bytes"), rows.T, strict=True))
+        self.sink.put("fills", columns | {"kind": ["buffer"] * len(found)})
 
     def _launch(self, entry: str, number: int, threads: int, values: dict[str, Any]) -> None:
         launch = ComputeLaunch(

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.limits import GLTF_BYTES, MESH_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
-from rayplay.tracer.scenes.glb_check import check_uri, whole
+from rayplay.tracer.scenes.glb_check import check_document, check_uri, whole
 
 _MAGIC, _JSON_CHUNK, _BIN_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 
@@ -82,3 +82,15 @@ def read_uri(path: Path, uri: Any, place: str) -> bytes:
     file = path.parent / unquote(uri)
     MESH_BYTES.check(file.stat().st_size, "its length", file=file)
     return file.read_bytes()
+
+
+def files_of(path: Path, kinds: tuple[str, ...] = ("buffers",)) -> list[Path]:
+    """A glTF file and the files that hold its ``buffers`` or ``images``; ``UserError`` for a damaged one."""
+    document, _ = read_gltf(path)
+    try:
+        check_document(path, document)
+        uris = [entry.get("uri") for kind in kinds for entry in document.get(kind, [])]
+        beside = [path.parent / unquote(uri) for uri in uris if uri is not None and not uri.startswith("data:")]
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {reason_of(error)}") from error
+    return [path, *(file for file in dict.fromkeys(beside) if file.is_file())]

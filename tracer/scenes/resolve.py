@@ -12,7 +12,8 @@ from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first
 from rayplay.tracer.scenes.forest import forest
-from rayplay.tracer.scenes.mesh_file import SUFFIXES, read_mesh_file
+from rayplay.tracer.scenes.gltf_file import files_of
+from rayplay.tracer.scenes.mesh_file import GLTF_SUFFIXES, SUFFIXES, read_mesh_file
 from rayplay.tracer.scenes.pack import read_scene_pack
 from rayplay.tracer.scenes.sound import validate
 from rayplay.tracer.scenes.terrain import terrain
@@ -96,13 +97,17 @@ def _read(path: Path) -> Scene:
 
 
 def scene_files(scene: str) -> list[Path]:
-    """The files a scene is read from: none for a procedural one; a pack brings its mesh and its alpha textures."""
+    """The files a scene is read from: none for a procedural one; a pack brings its mesh and its alpha textures.
+
+    A glTF file brings the buffers beside it.
+    """
     pack = data_folder() / "scenes" / f"{scene}.json"
     if scene.partition(":")[0] in PROCEDURAL or not (Path(scene).is_file() or pack.is_file()):
         return []
     path = Path(scene) if Path(scene).is_file() else pack
     if path.suffix != ".json":
-        return [path]
+        return files_of(path) if path.suffix.lower() in GLTF_SUFFIXES else [path]
     raw = parse_json(read_text(path), path)
     textures = {material.get("alpha_texture") for material in raw.get("materials", {}).values()}
-    return [path, *(path.parent / name for name in (raw.get("mesh"), *sorted(textures - {None})) if name)]
+    mesh = files_of(path.parent / raw["mesh"]) if raw.get("mesh") else []
+    return [path, *mesh, *(path.parent / name for name in sorted(textures - {None}) if name)]

@@ -6,7 +6,6 @@ A difference between two machines below the noise floor says nothing about their
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
@@ -57,20 +56,17 @@ def _model(name: str, gpu: Gpu, sms: int, controllers: int) -> Model:
 
 
 def scale(
-    trace: Trace, gpu: Gpu, models: Sequence[Model], seed: int = 1, workers: int = 1, work: Work | None = None,
-    folder: Path | None = None,
-) -> list[Scaled]:  # fmt: skip
+    trace: Trace, gpu: Gpu, models: Sequence[Model], seed: int = 1, workers: int = 1, work: Work | None = None
+) -> list[Scaled]:
     """Estimate the whole ``gpu`` from each of ``models``; ``UserError`` as in ``estimate``.
 
-    folder, workers  as in ``estimate_many``.
+    workers  as in ``estimate_many``.
     """
     work = work or read_work(trace)
     found = []
     for model in models:
         counts = model.sms, model.controllers
-        runs = estimate_many(
-            trace, [gpu, *perturbed(gpu)], model.fraction, seed, work, folder, workers=workers, counts=counts
-        )
+        runs = estimate_many(trace, [gpu, *perturbed(gpu)], model.fraction, seed, work, workers, counts)
         found.append(Scaled(model, runs[0], noise_floor([one.metrics for one in runs])))
     return found
 

@@ -60,10 +60,18 @@ class WhatIf(NamedTuple):
         """A row per change and metric: its relative change, and the noise floor that it must exceed."""
         from rayplay.formats.dataset.frames import record_frame
 
-        return record_frame(
+        return record_frame(self._rows())
+
+    def _repr_html_(self) -> str:
+        from rayplay.formats.dataset.frames import html_table
+
+        return html_table("Relative changes", self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
             {"change": one.name, "metric": name, "predicted": change, "noise_floor": self.floor[name]}
             for one in self.designs for name, change in one.predicted.items()
-        )  # fmt: skip
+        ]  # fmt: skip
 
 
 def changed(gpu: Gpu, change: str) -> Gpu:
@@ -112,7 +120,7 @@ def what_if(
     Errors as in ``changed`` and ``estimate``.
     """
     twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
-    found = estimate_many(trace, [*twins, *designs], fraction, seed, work, folder, workers)
+    found = estimate_many(trace, [*twins, *designs], fraction, seed, work, workers)
     predicted = [one.metrics for one in found]
     exact: list[Metrics] = []
     if full:

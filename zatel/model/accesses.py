@@ -7,16 +7,12 @@ stores mark the sectors they write in full. Shared and constant memory do not re
 ``docs/sources/accel-sim.md#coalescing, #l1-front-end``.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.code_cache import kept
-from rayplay.zatel import CODE
-
-loop: Any = kept(njit(cache=True), CODE)
+from rayplay.zatel.model.follow import is_followed, loop
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
 WRITE = 16  # bit of ``sectors`` above the bits of the four sectors
@@ -24,7 +20,6 @@ FULL_SHIFT = 8  # first of four bits: sectors that a store writes in full
 LANES = 32
 GLOBAL, ELSEWHERE, LOCAL, GENERIC = range(4)
 SPACES = {"global": GLOBAL, "shared": ELSEWHERE, "const": ELSEWHERE, "param": ELSEWHERE, "local": LOCAL}
-COLUMNS = ("warp_id", "visit", "instruction_id", "lane_mask", "address")
 
 
 class Static(NamedTuple):
@@ -67,8 +62,11 @@ def read_static(trace: Trace) -> Static:
     return Static(table["access_bytes"].astype(np.int64), stores, space, begin, end, thread_bytes)
 
 
-def lines_of(columns: dict[str, np.ndarray] | None, static: Static) -> Accesses:
-    """Requests of a batch of ``accesses``; ``None`` stands for a trace without the table."""
+def lines_of(columns: dict[str, np.ndarray] | None, static: Static, shift: int = 0) -> Accesses:
+    """Requests of a batch of ``accesses``; ``None`` stands for a trace without the table.
+
+    shift  of set sampling: of global memory one of 2^``shift`` lines.
+    """
     if columns is None:
         none = np.zeros(0, np.int64)
         return Accesses(none, none, np.zeros(1, np.int64), none, np.zeros(0, np.uint16))
@@ -80,13 +78,16 @@ def lines_of(columns: dict[str, np.ndarray] | None, static: Static) -> Accesses:
     found = Accesses(
         warp, visit, np.zeros(len(warp) + 1, np.int64), np.empty(room, np.int64), np.empty(room, np.uint16)
     )
-    count = explode(rows, static, found, np.zeros(room, np.uint32))
+    count = explode(rows, static, (1 << shift) - 1, found, np.zeros(room, np.uint32))
     return found._replace(line=found.line[:count].copy(), sectors=found.sectors[:count].copy())
 
 
 @loop
-def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int:
-    """Fill the requests of ``out``; ``words``, uint32 zeros, gets the words of the line that each request covers."""
+def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndarray) -> int:
+    """Fill the requests of ``out``; ``words``, uint32 zeros, gets the words of the line that each request covers.
+
+    only  mask of ``is_followed``.
+    """
     end = 0
     for row in range(rows.instruction.size):
         start, of = end, rows.instruction[row]
@@ -105,9 +106,11 @@ def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int
                     end = touch(LOCAL_LINES + word, lane, start, end, out, words)
             elif space == GLOBAL:
                 for word in range(address >> 2, ((address + size - 1) >> 2) + 1):
-                    end = touch(word >> 5, word & 31, start, end, out, words)
+                    if is_followed(word >> 5, only):
+                        end = touch(word >> 5, word & 31, start, end, out, words)
         for further in range(place, rows.offset[row + 1]):
-            end = touch(rows.address[further] >> 7, rows.address[further] >> 2 & 31, start, end, out, words)
+            if is_followed(rows.address[further] >> 7, only):
+                end = touch(rows.address[further] >> 7, rows.address[further] >> 2 & 31, start, end, out, words)
         if static.stores[of]:
             mark_stores(start, end, out, words)
         out.offset[row + 1] = end

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.geometry import PARTITION_HASHES, Addresses
-from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, loop
-from rayplay.zatel.model.walk import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
+from rayplay.zatel.model.follow import MOST_SHIFT, loop, spread
+from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7

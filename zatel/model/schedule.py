@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.zatel.model.accesses import Accesses, loop
+from rayplay.zatel.model.accesses import Accesses
+from rayplay.zatel.model.follow import loop
 from rayplay.zatel.model.walk import Rays
 
 VISIT_BITS = 32

@@ -8,6 +8,7 @@ upper levels, which do not shrink with the image. ``sample.extrapolate`` correct
 removes, for example local memory's.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,30 +16,24 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard import exact
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard, expect_program
+from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.model.accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
+from rayplay.zatel.model.accesses import LOCAL_LINES, lines_of, read_static
 from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
+from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
-from rayplay.zatel.model.walk import (
-    HIT_LINES,
-    MOST_SHIFT,
-    NODE_BITS,
-    TABLE_LINES,
-    Nodes,
-    Rays,
-    Requested,
-    walk,
-    which_are_followed,
-)
+from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, walk
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
-RAYS = ("warp_id", "visit", "lane", "node")
-SAMPLED_RECORDS = 40_000_000  # records whose lines are followed; beyond, set sampling follows some lines only
+RAYS = ("warp_id", "visit", "lane")
+FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
+PROMISE = 1 / 8  # share of ``FOLLOWED`` that must be read to foretell how many there will be
 
 
 class Stream(NamedTuple):
@@ -53,6 +48,8 @@ class Stream(NamedTuple):
               written in full.
     shift     log2 of the lines that one line in the stream stands for (set sampling).
     first     int32[nodes], first warp that fetches each node, -1 for none.
+    records   int64[warps], BVH records that the rays of each warp fetch.
+    issued    int64[warps], instructions of each warp; ``executed``, of its threads.
     """
 
     steps: np.ndarray
@@ -63,25 +60,39 @@ class Stream(NamedTuple):
     sectors: np.ndarray
     shift: int
     first: np.ndarray
+    records: np.ndarray
+    issued: np.ndarray
+    executed: np.ndarray
 
 
-def read_stream(trace: Trace) -> Stream:
-    """Read the requests of a trace in one pass; ``UserError`` when it traces no rays."""
+def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambda tables: None) -> Stream:
+    """Read and check the requests of a trace in one pass.
+
+    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads.
+
+    Raises ``UserError`` when it traces no rays, and ``FormatError`` for the first problem of what a replay reads.
+    """
     if "rays" not in trace.tables or not trace.rows("rays"):
         raise UserError(f"{trace.path}: must trace rays, to be estimated")
+    expect_program(trace)
+    guard, length = Guard(trace), trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
     line, sectors = node_lines(trace)
     procedural = trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")
     nodes = Nodes(line, sectors, np.full(len(line), -1, np.int64), procedural)
-    shift = _shift(trace)
-    warps = trace.rows("warps")
-    steps, count = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
-    pieces, phases = [], [np.zeros(1, np.int64)]
-    lengths: list[np.ndarray] = []
-    base = 0
-    wanted = {"accesses": COLUMNS, "rays": RAYS}
-    present, static = {name: wanted[name] for name in wanted if name in trace.tables}, read_static(trace)
+    steps, count, records, issued, executed = np.zeros((5, trace.rows("warps")), np.int64)
+    pieces, unbound = list[list[np.ndarray]](), list[int]()
+    phases, lengths = [np.zeros(1, np.int64)], list[np.ndarray]()
+    base = shift = 0
+    present, static = (
+        {name: REPLAYED_COLUMNS[name] for name in REPLAYED_COLUMNS if name in trace.tables},
+        read_static(trace),
+    )
     for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
-        rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static)
+        guard.expect(first, last, tables)
+        seen(tables)
+        add_instructions(tables["visits"], length, issued, executed)
+        np.add.at(records, tables["rays"]["warp_id"], np.diff(tables["rays"]["node_offset"].astype(np.int64)))
+        rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static, shift)
         for kept, found in zip((phases, lengths), phases_of(rays, accesses, first, last), strict=True):
             kept.append(found)
         room = 2 * (len(rays.node) + procedural[rays.node & NODE_BITS].sum()) + len(accesses.line)
@@ -89,13 +100,21 @@ def read_stream(trace: Trace) -> Stream:
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
+        shift = bounded(pieces, unbound, count, shift, last / len(steps))
     step, lines, asked = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths))
-    return Stream(steps, owned, count, step, lines, asked, shift, nodes.first)
+    return Stream(steps, owned, count, step, lines, asked, shift, nodes.first, records, issued, executed)
+
+
+def add_instructions(visits: Columns, length: np.ndarray, issued: np.ndarray, executed: np.ndarray) -> None:
+    """Add the instructions of some visits to their warps'; ``length``, int64[blocks], instructions of each block."""
+    warp, many = visits["warp_id"], length[visits["block_id"]]
+    np.add.at(issued, warp, many)
+    np.add.at(executed, warp, many * np.bitwise_count(visits["active_mask"]))
 
 
 def _rays(columns: dict[str, np.ndarray]) -> Rays:
-    warp, visit, lane, offset = (columns[name].astype(np.int64) for name in (*RAYS[:3], "node_offset"))
+    warp, visit, lane, offset = (columns[name].astype(np.int64) for name in (*RAYS, "node_offset"))
     return Rays(warp, visit, lane, offset, columns["node"])
 
 
@@ -108,10 +127,36 @@ def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     return address // LINE_BYTES, ((2 << last) - (1 << first)).astype(np.uint8)
 
 
-def _shift(trace: Trace) -> int:
-    """Bits of set sampling with which the stream fits into memory."""
-    records = 64 * trace.rows("rays")
-    return min(MOST_SHIFT, max(0, exact.ceil_log2(max(records, 1) / SAMPLED_RECORDS)))
+def bounded(pieces: list[list[np.ndarray]], unbound: list[int], requests: np.ndarray, shift: int, share: float) -> int:
+    """Follow the lines of so few sets that at most ``FOLLOWED`` requests are left in the pieces; return the new shift.
+
+    At least one in 2^``MOST_SHIFT`` sets stays, so that an L1 keeps some lines. Lines that depend on the warp's slot
+    all stay until ``in_order`` gives their final numbers, and do not count.
+
+    unbound  requests of each piece that count; the last piece's is added.
+    share    of all warps, in the pieces. Where they promise more requests in the end, fewer are followed at once.
+    """
+    unbound.append(int((~depend_on_slot(pieces[-1][1])).sum()))
+    most = FOLLOWED * max(share, PROMISE)
+    while shift < MOST_SHIFT and sum(unbound) > most:
+        shift = min(MOST_SHIFT, shift + max(1, exact.ceil_log2(sum(unbound) / most)))
+        pieces[:] = [follow_fewer(pieces, requests, shift)]
+        unbound[:] = [int((~depend_on_slot(pieces[0][1])).sum())]
+    return shift
+
+
+def follow_fewer(pieces: list[list[np.ndarray]], requests: np.ndarray, shift: int) -> list[np.ndarray]:
+    """The pieces (step, line, sectors) in one, with the lines of one in 2^``shift`` sets; updates ``requests``."""
+    step, line, sectors = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    stay = depend_on_slot(line) | followed(line, shift)
+    owner = np.repeat(np.arange(len(requests)), requests)[stay]
+    requests[:] = np.bincount(owner, minlength=len(requests))
+    return [step[stay], line[stay], sectors[stay]]
+
+
+def depend_on_slot(line: np.ndarray) -> np.ndarray:
+    """Lines of local memory and intersection tables, bool[lines]."""
+    return (line >= LOCAL_LINES) & (line < HIT_LINES) | (line >= TABLE_LINES)
 
 
 class Requests(NamedTuple):
@@ -183,32 +228,33 @@ def in_order(
     """
     planned = schedule(stream.phases, warps, machine)
     owner = np.repeat(np.arange(len(warps), dtype=np.int32), stream.requests)
-    chosen = np.flatnonzero(warps[owner])
-    time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
-    chosen = chosen[np.argsort(time, kind="stable")]
-    window = (np.arange(len(chosen)) * WINDOWS // max(len(chosen), 1)).astype(np.int16)
+    chosen = warps[owner]
     line, sectors, owner = stream.line[chosen], stream.sectors[chosen], owner[chosen]
+    time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
+    window = np.searchsorted(window_bounds(time), time, side="right").astype(np.int16)
     place, places = planned.place[owner], machine.sms * machine.places
-    sm = (place % machine.sms).astype(np.int16)
-    local, entry = (line >= LOCAL_LINES) & (line < HIT_LINES), line >= TABLE_LINES
+    entry = line >= TABLE_LINES
+    local = depend_on_slot(line) & ~entry
     holders, holder = (places, place) if interleaved else (len(warps), owner)
     line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
     line[entry] += table_line(place[entry], machine.sms)
     entered = line[entry & tables], window[entry & tables]
-    keep = ~entry | tables
-    if stream.shift:
-        keep &= ~(local | entry) | followed(line, stream.shift)
-    return Requests(line[keep], sectors[keep], stream.shift, sm[keep], window[keep], entered)
+    keep = np.flatnonzero((~entry | tables) & followed(line, stream.shift))
+    keep = keep[np.argsort(time[keep], kind="stable")]
+    sm = (place[keep] % machine.sms).astype(np.int16)
+    return Requests(line[keep], sectors[keep], stream.shift, sm, window[keep], entered)
+
+
+def window_bounds(time: np.ndarray) -> np.ndarray:
+    """Times of the first request of each window but the first, float64[WINDOWS - 1]; windows hold equally many."""
+    first = -(-np.arange(1, WINDOWS) * len(time) // WINDOWS)
+    first = np.minimum(first, len(time) - 1)
+    return np.partition(time, first)[first] if len(time) else np.zeros(0)
 
 
 def table_line(place: np.ndarray, sms: int) -> np.ndarray:
     """First line of the intersection table of each warp slot, int64, relative to the first slot's."""
     return (place % sms * WARPS_PER_SM + place // sms) * (TABLE_BYTES // LINE_BYTES)
-
-
-def followed(line: np.ndarray, shift: int) -> np.ndarray:
-    """Lines followed by set sampling of one in 2^``shift``, bool[lines]; caches shrink by the same factor."""
-    return np.asarray(which_are_followed(line, (1 << shift) - 1))
 
 
 def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests:
@@ -222,30 +268,16 @@ def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests
     )
 
 
-def thinned(requests: Requests, most: int) -> Requests:
-    """Keep the requests of one in 2, 4, ... sets, so that about ``most`` remain.
-
-    At least one in 2^``MOST_SHIFT`` sets stays, so that an L1 keeps some lines.
-    """
-    more = max(0, exact.ceil_log2(max(len(requests.line), 1) / most))
-    more = min(more, max(0, MOST_SHIFT - requests.shift))
-    if not more:
-        return requests
-    rows = followed(requests.line, requests.shift + more)
-    kept = (column[rows] for column in (requests.line, requests.sectors, requests.sm, requests.window))
-    line, sectors, sm, window = kept
-    return Requests(line, sectors, requests.shift + more, sm, window, requests.entered)
-
-
 def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     """Run the requests through functional caches with the SMs, L1 and L2 capacities of ``gpu``."""
     lines = max(1, round(gpu.l1.bytes / (LINE_BYTES << requests.shift)))
     ways = min(gpu.l1.ways, lines)
     slices = gpu.memory.count * gpu.l2.slices_per_controller
-    sets = max(1, round(gpu.l2.bytes / slices / gpu.l2.ways / (LINE_BYTES << requests.shift)))
+    held = gpu.l2.bytes / slices / (LINE_BYTES << requests.shift)
+    sets = max(1, round(held / gpu.l2.ways))
     caches = (
         make_sets(gpu.sm.count * max(1, lines // ways), ways),
-        make_sets(slices * sets, gpu.l2.ways),
+        make_sets(slices * sets, max(1, round(held / sets))),  # few sets followed: not whole ones
         make_dram(gpu.addresses),
     )
     asked = np.zeros((WINDOWS, slices), np.int64)
@@ -257,27 +289,3 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     entered = np.bincount(places, minlength=asked.size).reshape(asked.shape)
     found = Traffic(*count.astype(float).tolist())
     return found._replace(asked=asked.astype(float), entered=entered.astype(float))
-
-
-def held_before(trace: Trace, stream: Stream, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """L2 contents that other warps left for the ``chosen``, bool[warps]: int64[n] lines, uint8[n] sectors.
-
-    They are BVH records that chosen warps fetch and another warp fetched first, in reverse order of their first use by
-    the sample: a record needed soon is the most recently used.
-    """
-    used: list[np.ndarray] = []
-    seen = np.zeros(len(stream.first), bool)
-    for batch in trace.batches("rays", ["warp_id", "node"]):
-        owner = np.repeat(batch["warp_id"], np.diff(batch["node_offset"]).astype(np.int64))
-        nodes, place = np.unique(batch["node"][chosen[owner]] & NODE_BITS, return_index=True)
-        nodes = nodes[np.argsort(place)]
-        used.append(nodes[~seen[nodes]])
-        seen[nodes] = True
-    nodes = np.concatenate(used)
-    nodes = nodes[~chosen[stream.first[nodes]]]
-    line, sectors = node_lines(trace)
-    order, place, row = np.unique(line[nodes], return_index=True, return_inverse=True)
-    held = np.zeros(len(order), np.uint8)
-    np.bitwise_or.at(held, row, sectors[nodes])
-    by_use = np.argsort(-place)
-    return order[by_use], held[by_use]

@@ -5,14 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
-from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses, loop
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
+from rayplay.zatel.model.follow import is_followed, loop
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
 NODE_BITS = np.uint32(0x7FFFFFFF)
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
-MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left
-GOLDEN, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 class Rays(NamedTuple):
@@ -44,20 +43,6 @@ class Requested(NamedTuple):
     line: np.ndarray
     sectors: np.ndarray
     owned: np.ndarray
-
-
-@loop
-def spread(line: int) -> int:
-    """31 well-mixed bits of a line number (splitmix64's last steps)."""
-    mixed = np.uint64(line) * GOLDEN
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * MIX
-    return int((mixed ^ (mixed >> np.uint64(27))) >> np.uint64(33))
-
-
-@loop
-def is_followed(line: int, only: int) -> bool:
-    """Whether set sampling follows a line; caches choose their sets by the bits from ``MOST_SHIFT`` on."""
-    return spread(line) & only == 0
 
 
 @loop
@@ -154,6 +139,14 @@ def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Request
 
 
 @loop
-def which_are_followed(line: np.ndarray, only: int) -> np.ndarray:
-    """``is_followed`` of each line: bool[lines]."""
-    return np.array([is_followed(number, only) for number in line], np.bool_)
+def first_uses(node: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """BVH records in the order of their first use, int64[n]; ``seen``, bool[nodes], leaves out the nodes seen."""
+    found = np.empty(seen.size, np.int64)
+    count = 0
+    for record in node:
+        number = np.int64(record & NODE_BITS)
+        if not seen[number]:
+            seen[number] = True
+            found[count] = number
+            count += 1
+    return found[:count].copy()

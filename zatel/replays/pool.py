@@ -9,13 +9,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import InvalidStateError, ProcessPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
+from typing import Any
 
 from tqdm import tqdm
 
@@ -28,24 +29,71 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
 
     replayed  name of a process's work, for the message.
 
+    Ctrl-C ends the processes, and then the block as soon as it asks for a future that they did not finish.
+
     Raises ``UserError`` when a process dies.
     """
     before, report = set(multiprocessing.active_children()), threading.excepthook
+    interrupts: list[int] = []
+
+    def terminate() -> None:
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+
+    def keep(number: int, _frame: object) -> None:
+        interrupts.append(number)
+        threading.excepthook = partial(_report_others, report)
+        terminate()
+
     try:
-        with ProcessPoolExecutor(count, mp_context=_Context(), initializer=_begin) as pool:
+        with _kept(keep), _Pool(count, interrupts) as pool:
             try:
                 yield pool
             except BaseException:
                 threading.excepthook = partial(_report_others, report)
-                for child in set(multiprocessing.active_children()) - before:
-                    child.terminate()
+                terminate()
                 raise
     except BrokenProcessPool:
-        raise UserError(
-            f"a process that replayed {replayed} died, perhaps for lack of memory; try --workers {count // 2 or 1}"
-        ) from None
+        if not interrupts:
+            raise UserError(
+                f"a process that replayed {replayed} died, perhaps for lack of memory; try --workers {count // 2 or 1}"
+            ) from None
     finally:
         threading.excepthook = report
+        if interrupts:
+            raise KeyboardInterrupt from None
+
+
+@contextmanager
+def _kept(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Ctrl-C runs ``handler`` where it would raise.
+
+    Raised in the middle of ``concurrent.futures`` it would leave a future locked, for which the pool's own thread
+    would wait for ever.
+    """
+    raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not raises or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _Pool(ProcessPoolExecutor):
+    """A pool that starts nothing more once ``interrupts`` has an entry."""
+
+    def __init__(self, count: int, interrupts: list[int]) -> None:
+        super().__init__(count, mp_context=_Context(), initializer=_begin)
+        self._interrupts = interrupts
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future = super().submit(call, *arguments, **named)
+        if self._interrupts:
+            raise KeyboardInterrupt
+        return future
 
 
 def _report_others(report: Callable[[threading.ExceptHookArgs], object], error: threading.ExceptHookArgs) -> None:

@@ -8,26 +8,23 @@
 5. ``intervals`` and ``model_error`` give each metric's confidence interval.
 """
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.laws.expect import expect_valid
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
-from rayplay.zatel.model.traffic import Stream, Traffic, held_before, read_stream
+from rayplay.zatel.model.traffic import Stream, Traffic, read_stream
 from rayplay.zatel.sample.draw import Sample, draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
 from rayplay.zatel.sample.machine import Matched, build, comparable, machine_for, match, traffic_of_all
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
-from rayplay.zatel.sample.trace import write_sample
+from rayplay.zatel.sample.rows import Held, as_source, read_rows
 
 CYCLES_PER_STEP = 300  # rough, to choose the length of an interval of the timeline
 INTERVALS = 200
@@ -37,16 +34,15 @@ ERRORS = read_table()
 class Work(NamedTuple):
     """Facts of every warp that need no replay.
 
-    stream               memory requests.
-    cta                  int64[warps], CTA of each in launch order.
-    thread_instructions, warp_instructions  int64[warps].
-    whole                functional traffic of all warps by GPU, computed on first use.
+    stream  memory requests.
+    cta     int64[warps], CTA of each in launch order.
+    held    their rows, where they fit into memory.
+    whole   functional traffic of all warps by GPU, computed on first use.
     """
 
     stream: Stream
     cta: np.ndarray
-    thread_instructions: np.ndarray
-    warp_instructions: np.ndarray
+    held: Held
     whole: dict[object, Traffic]
 
 
@@ -77,49 +73,50 @@ class Estimate(NamedTuple):
             f"<Estimate on {self.machine.sms} SMs: {self.metrics['gpu_cycles']:,.0f} cycles, {self.share:.1%} replayed>"
         )
 
+    def _repr_html_(self) -> str:
+        from rayplay.formats.dataset.frames import html_table
+
+        return html_table(repr(self)[1:-1], self._rows())
+
     def to_pandas(self) -> Any:
         """A row per metric, indexed by its name: estimate, low and high end of its 95 % interval."""
         from rayplay.formats.dataset.frames import record_frame
 
+        return record_frame(self._rows()).set_index("metric")
+
+    def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for name, value in self.metrics.items():
             low, high = self.intervals[name] or (None, None)
             rows.append({"metric": name, "estimate": value, "low": low, "high": high})
-        return record_frame(rows).set_index("metric")
+        return rows
 
 
 def read_work(trace: Trace) -> Work:
-    """Read all warps' work in two passes over the trace; ``UserError`` unless it is one launch that traces rays."""
+    """Read all warps' work in one pass over the trace.
+
+    Raises ``UserError`` unless it is one launch that traces rays, and the errors of ``read_stream``.
+    """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
-    expect_valid(trace)
-    cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
-    length = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
-    threads, warps = np.zeros(len(cta), np.int64), np.zeros(len(cta), np.int64)
-    for batch in trace.batches("visits", ["warp_id", "block_id", "active_mask"]):
-        issued = length[batch["block_id"]]
-        warps += np.bincount(batch["warp_id"], issued, len(cta)).astype(np.int64)
-        active = issued * np.bitwise_count(batch["active_mask"])
-        threads += np.bincount(batch["warp_id"], active, len(cta)).astype(np.int64)
-    return Work(read_stream(trace), cta, threads, warps, {})
+    held = Held()
+    stream = read_stream(trace, held.add)
+    return Work(stream, np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1], held, {})
 
 
-def estimate(
-    trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work | None = None, folder: Path | None = None
-) -> Estimate:
+def estimate(trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work | None = None) -> Estimate:
     """Estimate the metrics of replaying ``trace`` on ``gpu`` from about ``fraction`` of its CTAs.
 
-    work    from ``read_work``, if known.
-    folder  for the sample's temporary trace.
+    work  from ``read_work``, if known.
 
     Raises ``UserError`` as ``read_work`` and ``draw`` do.
     """
-    return estimate_many(trace, [gpu], fraction, seed, work, folder)[0]
+    return estimate_many(trace, [gpu], fraction, seed, work)[0]
 
 
 def estimate_many(
-    trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None,
-    folder: Path | None = None, workers: int = 1, counts: tuple[int, int] | None = None,
+    trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None, workers: int = 1,
+    counts: tuple[int, int] | None = None,
 ) -> list[Estimate]:  # fmt: skip
     """Estimate several GPUs from the same sample, whose error cancels in comparisons.
 
@@ -130,22 +127,20 @@ def estimate_many(
         raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
     work = work or read_work(trace)
     chosen = sample(work, fraction, seed).chosen[work.cta]
-    held = held_before(trace, work.stream, chosen)
+    rows = read_rows(trace, work.held, chosen, work.stream.first)
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
     first_whole, first_part = machines[0]
     machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
     if counts:
         machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
-    matched = find_machines(gpus, machines, work, chosen, *held)
+    matched = find_machines(gpus, machines, work, chosen, rows.line, rows.sectors)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
-    with tempfile.TemporaryDirectory(prefix="rayplay-estimate-", dir=folder) as name:
-        path = Path(name) / "sample.trace"
-        write_sample(trace, chosen, *held, path)
-        jobs = [(path, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
-        replays = replay_all(jobs, workers)
-    instructions = float(work.thread_instructions.sum())
-    taken = float(work.thread_instructions[chosen].sum() / instructions)
+    part = as_source(trace, rows)
+    jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
+    replays = replay_all(jobs, workers)
+    instructions = float(work.stream.executed.sum())
+    taken = float(work.stream.executed[chosen].sum() / instructions)
     found = []
     for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
         metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
@@ -181,8 +176,8 @@ def _interval(steps: int, part: Machine) -> int:
 
 
 def sample(work: Work, fraction: float, seed: int) -> Sample:
-    """Draw CTAs balanced on steps, squared steps, requests and instructions."""
-    columns = (work.stream.steps, work.stream.steps**2, work.stream.requests, work.warp_instructions)
+    """Draw CTAs balanced on steps, squared steps, records and instructions."""
+    columns = (work.stream.steps, work.stream.steps**2, work.stream.records, work.stream.issued)
     return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
 
 

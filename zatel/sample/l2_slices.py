@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Schedule, moments
-from rayplay.zatel.model.traffic import WINDOWS, Stream, Traffic
+from rayplay.zatel.model.traffic import WINDOWS, Stream, Traffic, window_bounds
 
 BISECTIONS = 40
 
@@ -21,9 +21,7 @@ def window_steps(stream: Stream, planned: Schedule, cost: float, warps: np.ndarr
     time = moments(stream.phases, planned.begins, cost, warps, stream.requests, stream.step)
     if not len(time):
         return np.full(WINDOWS, planned.steps / WINDOWS)
-    last = -(-np.arange(1, WINDOWS) * len(time) // WINDOWS)
-    last = np.minimum(last, len(time) - 1)
-    return np.diff(np.partition(time, last)[last], prepend=0.0, append=planned.steps)
+    return np.diff(window_bounds(time), prepend=0.0, append=planned.steps)
 
 
 def asked_more(part: Traffic, counted: Traffic) -> float:

@@ -15,13 +15,12 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.geometry import LawError, places_of
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
-from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, thinned, traffic
+from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 LARGEST_L2 = 4.0  # times the whole GPU's
-SEARCHED = 500_000  # requests of a sample that are simulated, by set sampling, to find the size of its L2
 
 
 def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
@@ -108,10 +107,9 @@ def match(
     """
     requests = after(_ordered(gpu, part, stream, chosen), line, sectors)
     weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
-    few = thinned(requests, SEARCHED)
 
     def misses_more(share: float) -> bool:
-        return traffic(few, build(gpu, part, share)).read_misses * weight > goal.read_misses
+        return traffic(requests, build(gpu, part, share)).read_misses * weight > goal.read_misses
 
     low = part.sms / whole.sms
     high = max(low, LARGEST_L2)

@@ -1,14 +1,17 @@
-"""Replay of a sample in a process of its own, with counters for each interval of its timeline.
+"""Replay of a sample, with counters for each interval of its timeline.
 
-Like ``replays.simulate``, this file imports nothing compiled: the process uses the machine code of
+Like ``replays.simulate``, this file imports nothing compiled: a worker process uses the machine code of
 ``python -m replay``.
 """
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
+from rayplay.formats.dataset.memory import MemorySource
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.schema.trace import TRACE
 from rayplay.zatel.replays.pool import processes
 
 BUSY = (
@@ -61,20 +64,26 @@ class Replayed(NamedTuple):
     cpu_seconds: float
 
 
-def replay_all(jobs: list[tuple[Path, Any, int]], workers: int = 1) -> list[Replayed]:
-    """``replay_one`` of each (trace, GPU, cycles of an interval), in order; the outcome does not depend on workers.
+def replay_all(jobs: list[tuple[MemorySource, Any, int]], workers: int = 1) -> list[Replayed]:
+    """``replay_one`` of each job, in order: container of a trace, GPU, cycles of an interval.
+
+    workers  more than one are processes, which are given copies of the containers; they change no outcome.
 
     Raises the errors of ``replay``, and ``UserError`` when a process dies.
     """
-    with processes(min(workers, len(jobs)), "a sample") as pool:
-        return list(pool.map(replay_one, *zip(*jobs, strict=True)))
+    workers = min(workers, len(jobs))
+    if workers == 1:
+        return [replay_one(*job) for job in tqdm(jobs, desc="replay", unit="sample", disable=None, leave=False)]
+    with processes(workers, "a sample") as pool:
+        found = pool.map(replay_one, *zip(*jobs, strict=True))
+        return list(tqdm(found, desc="replay", total=len(jobs), unit="sample", disable=None, leave=False))
 
 
-def replay_one(path: Path, gpu: Any, interval: int) -> Replayed:
-    """Replay one trace in this process."""
+def replay_one(source: MemorySource, gpu: Any, interval: int) -> Replayed:
+    """Replay the trace of a container in this process."""
     from rayplay.replay import simulate
 
-    result = simulate(path, gpu, interval=interval)
+    result = simulate(Trace(source, TRACE), gpu, interval=interval)
     kept = [added for added in result.ledger.intervals if added.end > gpu.sm.kernel_launch_cycles]
     rows = [result.ledger.totals(added) for added in kept]
     intervals = {

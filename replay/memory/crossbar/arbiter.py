@@ -12,7 +12,8 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit, rotate_r
 
 WORD_SHIFT = 6
 WORD = 1 << WORD_SHIFT  # inputs per word of ``wants``, outputs per word of ``wanted``
-TICK, SOONEST = range(2)  # columns of net: next cycle, first cycle of another packet
+# Columns of net: next cycle, first cycle of another packet, cycles with packets up to one in which pointers move.
+TICK, SOONEST, GRANTS = range(3)
 COMPETES = FAR + 1  # in place of the cycle from which a packet competes: it does
 
 
@@ -23,11 +24,12 @@ class Net(NamedTuple):
     wanted: np.ndarray  # int64[words of outputs]: outputs that have some
     pointer: np.ndarray  # int64[outputs]: input that an output looks at first
     arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, or COMPETES; FAR without one
-    net: np.ndarray  # int64[2]
+    net: np.ndarray  # int64[3]
     words: int  # of ``wants`` for an output
+    grant_cycles: int  # cycles with packets for each in which pointers move
 
 
-def make_net(inputs: int, outputs: int) -> Net:
+def make_net(inputs: int, outputs: int, grant_cycles: int = 1) -> Net:
     """An empty network."""
     words = -(-inputs // WORD)
     return Net(
@@ -35,8 +37,9 @@ def make_net(inputs: int, outputs: int) -> Net:
         np.zeros(-(-outputs // WORD), np.int64),
         np.zeros(outputs, np.int64),
         np.full(inputs, FAR, np.int64),
-        np.array([0, FAR], np.int64),
+        np.array([0, FAR, grant_cycles], np.int64),
         words,
+        grant_cycles,
     )
 
 
@@ -102,7 +105,8 @@ def win(state: Net, source: int, output: int) -> None:
     if state.words > 1:
         left = any_of_many(state, output)
     state.wanted[output >> WORD_SHIFT] &= ~((left == 0) << (output & WORD - 1))
-    state.pointer[output] = source + 1 if source + 1 < state.arrives.shape[0] else 0
+    if state.net[GRANTS] == 1:
+        state.pointer[output] = source + 1 if source + 1 < state.arrives.shape[0] else 0
 
 
 @inlined
@@ -124,6 +128,14 @@ def expect(state: Net, source: int, cycle: int) -> None:
     """An input's oldest packet competes from ``cycle`` on (FAR: it has none)."""
     state.arrives[source] = cycle
     state.net[SOONEST] = min(state.net[SOONEST], cycle)
+
+
+@inlined
+def end_cycle(state: Net, cycle: int, active: bool) -> None:
+    """End a cycle in which packets competed, if it was ``active``."""
+    state.net[TICK] = cycle + 1
+    if active:
+        state.net[GRANTS] = state.net[GRANTS] - 1 if state.net[GRANTS] > 1 else state.grant_cycles
 
 
 @inlined

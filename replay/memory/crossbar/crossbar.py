@@ -2,9 +2,10 @@
 
 Peak rate: one packet per interconnect cycle and output, in each direction. In a cycle the outputs are served in their
 order; one whose buffer has room takes a packet of the first input from its pointer on, going round, whose oldest packet
-is for it, and the pointer then stands behind the winner. As in Accel-Sim an input may serve several outputs in a
-cycle: what lies behind a packet that left is the oldest for the outputs that follow. With ``round_robin`` the inputs
-are served in turn, from one that moves on by one node (SMs, then slices) every cycle: each sends its oldest packet, if
+is for it, and the pointer then stands behind the winner; it moves only in each ``grant_cycles``-th
+cycle with packets. As in Accel-Sim an input may serve several outputs in a cycle: what lies behind a packet that left
+is the oldest for the outputs that follow. With ``round_robin`` the inputs are served in turn, from one that moves on by
+one node (SMs, then slices) every cycle: each sends its oldest packet, if
 its output took none in the cycle and has room. It is the only place where SMs meet, at the barrier that ends a quantum:
 requests up to the barrier go in, and responses come out for the quantum to come, since the L2 holds a request longer
 than a quantum. Responses always find room: a slice sends one a cycle, so no more wait than the longest wait, which is
@@ -45,12 +46,13 @@ class Crossbar(NamedTuple):
 
 
 def make_state(
-    sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int, round_robin: bool = False, summed: bool = False
-) -> Crossbar:
+    sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int, round_robin: bool = False, summed: bool = False,
+    grant_cycles: int = 1,
+) -> Crossbar:  # fmt: skip
     """Empty networks."""
     return Crossbar(
-        arbiter.make_net(sms, slices),
-        arbiter.make_net(slices, sms),
+        arbiter.make_net(sms, slices, grant_cycles),
+        arbiter.make_net(slices, sms, grant_cycles),
         clocks.ratio(core_khz, net_khz, summed),
         clocks.ratio(net_khz, core_khz, summed),
         clocks.ratio(l2_khz, net_khz, summed),
@@ -92,8 +94,9 @@ def move_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, last: i
     while cycle < last:
         if net.net[arbiter.SOONEST] <= cycle:
             admit_requests(state, port, cache, cycle)
+        active = arbiter.next_wanted(net, 0) >= 0
         transfer_requests(state, port, cache, cycle)
-        net.net[arbiter.TICK] = cycle + 1
+        arbiter.end_cycle(net, cycle, active)
         cycle = arbiter.next_cycle(net)
     net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
 
@@ -208,8 +211,9 @@ def move_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, last: 
     while cycle < last:
         if net.net[arbiter.SOONEST] <= cycle:
             admit_responses(state, port, cache, cycle)
+        active = arbiter.next_wanted(net, 0) >= 0
         transfer_responses(state, port, cache, cycle)
-        net.net[arbiter.TICK] = cycle + 1
+        arbiter.end_cycle(net, cycle, active)
         cycle = arbiter.next_cycle(net)
     net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
     for part in range(net.arrives.shape[0]):

@@ -25,6 +25,9 @@ class Spec:
     bank_groups: int = value("count", "Bank groups of a channel, a power of two", 1)
     bank_group_bits: str = value("name", "Bits of the bank number that are its group", choices=GROUPINGS)
     dual_bus: bool = value("flag", "Whether a row and a column command may be issued in one tick")
+    free_turnaround: bool = value(
+        "flag", "Whether reads follow writes, and writes reads, as they follow their own kind"
+    )
     queue_entries: int = value("requests", "Requests the scheduler chooses among", 1)
     write_queue_entries: int = value(
         "requests", "Writes kept apart from reads until there are many; 0: with the reads", 0
@@ -82,13 +85,13 @@ class Spec:
 
     @property
     def write_to_read_ticks(self) -> int:
-        """Write to read command: WL + burst + tCDLR."""
-        return self.wl + self.burst_ticks + self.cdlr
+        """Write to read command: WL + burst + tCDLR, or 0 where it is free."""
+        return 0 if self.free_turnaround else self.wl + self.burst_ticks + self.cdlr
 
     @property
     def read_to_write_ticks(self) -> int:
-        """Read to write command: CL + burst + 2 - WL."""
-        return self.cl + self.burst_ticks + 2 - self.wl
+        """Read to write command: CL + burst + 2 - WL, or 0 where it is free."""
+        return 0 if self.free_turnaround else self.cl + self.burst_ticks + 2 - self.wl
 
 
 class Gap(NamedTuple):

@@ -8,6 +8,8 @@ from the crossbar. Cycles in which nothing can happen are skipped. Source: ``doc
 #memory-latencies``.
 """
 
+import numpy as np
+
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy, lowest_bit
 from rayplay.replay.jit.rows import rewind, wrap
 from rayplay.replay.memory import port as ports
@@ -348,18 +350,20 @@ def schedule(state: l2.L2, memory: Dram, part: int, now: int, failed: bool) -> N
 
 
 @entry_point
-def warm(state: l2.L2, first: int, count: int, mask: int, space: int, now: int, stream: int) -> None:
-    """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
+def warm(state: l2.L2, first: np.ndarray, count: np.ndarray, mask: int, space: int, now: int, stream: int) -> None:
+    """Have sectors in the slices, as copies from the host leave them.
 
-    mask    bits of a sector number that count; ``space`` is added to them. Sectors are used one after the other,
-            though all in cycle ``now``: a slice's time of use is ahead of its cycle by the sectors copied to it.
-    stream  of the kernel that the copy is made for.
+    first, count  int64[copies], first sector and sectors of each copy.
+    mask          bits of a sector number that count; ``space`` is added to them. Sectors are used one after the other,
+                  though all in cycle ``now``: a slice's time of use is ahead of its cycle by the sectors copied to it.
+    stream        of the kernel that the copies are made for.
     """
-    for number in range(first, first + count):
-        sector = (number & mask) + space
-        part = goes_to(state, sector, slice_of(state.addresses, sector), stream)
-        used = now + state.slice[part, l2.COPIED]  # ``now`` is a core cycle
-        count_for(state.tags, part, stream)
-        state.tags.owners.label[part] = 2 * stream
-        cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
-        state.slice[part, l2.COPIED] += 1
+    for copy in range(first.size):
+        for number in range(first[copy], first[copy] + count[copy]):
+            sector = (number & mask) + space
+            part = goes_to(state, sector, slice_of(state.addresses, sector), stream)
+            used = now + state.slice[part, l2.COPIED]  # ``now`` is a core cycle
+            count_for(state.tags, part, stream)
+            state.tags.owners.label[part] = 2 * stream
+            cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
+            state.slice[part, l2.COPIED] += 1

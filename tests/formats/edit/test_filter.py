@@ -131,6 +131,9 @@ def test_other_launches_are_untouched(trace: Path, tmp_path: Path) -> None:
         rows = [[row for row in rows_of(open_trace(path).read(name)) if row["warp_id"] >= 3 * HEIGHT]
                 for path in (trace, tmp_path / "none.trace")]  # fmt: skip
         assert rows[0] == rows[1] != []
+    for name in ("stages", "fills", "copies"):
+        rows = [rows_of(open_trace(path).read(name)) for path in (trace, tmp_path / "none.trace")]
+        assert rows[0] == rows[1] != [], "filtered pixels are lanes of an image launch, a draw is whole"
 
 
 def make_foreign(trace: Path, path: Path) -> Path:

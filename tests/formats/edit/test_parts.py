@@ -19,9 +19,11 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.check import validate
 from rayplay.formats.look.diff import differences
 from rayplay.formats.look.statistics import measure
-from rayplay.formats.schema.trace import OPERATION_CLASSES
+from rayplay.formats.parquet.groups import checked
+from rayplay.formats.schema.trace import OPERATION_CLASSES, TRACE
 from rayplay.formats.testing.generate import make_trace
 from tests.reference.filter_twin import rows_of
+from tests.replay.launches import Kernel, write_kernels
 
 STREAMED = ("visits", "accesses", "predicates", "rays", "threads")
 
@@ -119,6 +121,54 @@ def test_merged_traces_keep_their_stories(whole: Path, tmp_path: Path) -> None:
         assert stories(open_trace(tmp_path / "part.trace")) == stories(trace)
 
 
+def drawn(path: Path) -> Trace:
+    """Four launches; the middle two are the stages of a draw, and each but the first has memory of its own."""
+    rows = {
+        "stages": {
+            "kernel_id": [1, 2], "stage": ["vertex", "fragment"], "draw": [7, 7], "draw_name": ["mesh", "mesh"],
+            "triangles": [2, 2], "shaded": [4, 2**32 - 1], "live": [4, 50], "covered": [0, 60],
+        },
+        "fills": {
+            "kernel_id": [1, 2, 2, 3], "address": np.array([1 << 40, 64, 2**63, 256], np.uint64),
+            "bytes": [1 << 39, 640, 32, 0], "cta_bytes": np.array([768, 64, 0, 2**64 - 1], np.uint64),
+            "kind": ["buffer", "buffer", "texture", "buffer"],
+        },
+    }  # fmt: skip
+    typed = {name: checked(TRACE.table(name), columns) for name, columns in rows.items()}
+    return open_trace(write_kernels(path, [Kernel((2, 3))] * 4, typed))
+
+
+def of_draws(trace: Trace) -> dict[str, list[dict[str, Any]]]:
+    return {name: rows_of(trace.read(name)) for name in ("stages", "fills")}
+
+
+def test_draws_follow_their_launches_through_every_verb(tmp_path: Path) -> None:
+    """Stages and fills are kept, renumbered or dropped with the launches they belong to; no other column changes."""
+    trace = drawn(tmp_path / "drawn.trace")
+    assert validate(trace) == []
+    whole = of_draws(trace)
+
+    def moved(launches: dict[int, int]) -> dict[str, list[dict[str, Any]]]:
+        return {
+            name: [row | {"kernel_id": launches[row["kernel_id"]]} for row in rows if row["kernel_id"] in launches]
+            for name, rows in whole.items()
+        }
+
+    convert(trace, tmp_path / "drawn.trace.h5")
+    convert(open_trace(tmp_path / "drawn.trace.h5"), tmp_path / "back.trace")
+    for name in ("drawn.trace.h5", "back.trace"):
+        assert of_draws(open_trace(tmp_path / name)) == whole
+    select(trace, tmp_path / "two.trace", kernels="0,2-3")
+    assert of_draws(open_trace(tmp_path / "two.trace")) == moved({2: 1, 3: 2})
+    select(trace, tmp_path / "ctas.trace", ctas="1")
+    assert of_draws(open_trace(tmp_path / "ctas.trace")) == whole, "a part of a launch has the whole launch's memory"
+    merge([trace, open_trace(tmp_path / "two.trace")], tmp_path / "both.trace")
+    both = open_trace(tmp_path / "both.trace")
+    assert validate(both) == []
+    again = moved({2: 5, 3: 6})
+    assert of_draws(both) == {name: rows + again[name] for name, rows in whole.items()}
+
+
 def test_two_images_are_not_merged(whole: Path, tmp_path: Path) -> None:
     make_trace(tmp_path / "other.trace", 8)
     with pytest.raises(UserError, match="at most one of the traces may be of an image launch"):
@@ -143,12 +193,18 @@ def changed(trace: Trace, path: Path, table: str, change) -> Trace:
 
 @pytest.mark.parametrize(
     ("table", "column", "row", "value"),
-    [("visits", "active_mask", 17, 5), ("blocks", "program", 2, "else"), ("rays", "hit_t", 3, 0.25)],
+    [
+        ("visits", "active_mask", 17, 5),
+        ("blocks", "program", 2, "else"),
+        ("rays", "hit_t", 3, 0.25),
+        ("stages", "covered", 0, 9),
+        ("fills", "kind", 0, "texture"),
+    ],
 )
 def test_the_first_differing_row_and_column_are_named(whole: Path, tmp_path: Path, table, column, row, value) -> None:
     def change(columns: dict[str, np.ndarray]) -> None:
         columns[column][row] = value
-        columns[column][row + 2] = value
+        columns[column][row + 2 : row + 3] = value
 
     other = changed(open_trace(whole), tmp_path / "other.trace", table, change)
     found = list(differences(open_trace(whole), other))

@@ -85,5 +85,6 @@ def test_two_results_are_compared_line_by_line(monkeypatch, capsys, tmp_path: Pa
     with pytest.raises(SystemExit):
         run("formats", main)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["gpu_cycles", "4,000", "5,000", "-20.00", "%", "cycles"]
+    assert lines[0] == "A: a.result   B, the base of the differences: b.result"
+    assert lines[2].split() == ["gpu_cycles", "4,000", "5,000", "-20.00", "%", "cycles"]
     assert lines[-1] == "only in B: l2_miss_rate"

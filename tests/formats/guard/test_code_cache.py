@@ -154,7 +154,7 @@ def test_zatel_and_replay_share_one_compiled_engine(tmp_path: Path) -> None:
 
 
 def test_each_package_keeps_its_code_in_its_own_folder(tmp_path: Path) -> None:
-    loops = "from rayplay.zatel.model.walk import spread as f; print(f._cache.cache_path)"
+    loops = "from rayplay.zatel.model.walk import walk as f; print(f._cache.cache_path)"
     assert folder(loops, tmp_path).startswith(str(tmp_path / "sealed/numba-zatel-"))
 
 

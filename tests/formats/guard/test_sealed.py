@@ -144,6 +144,28 @@ def test_a_folder_of_the_user_is_absolute(tmp_path: Path, monkeypatch: pytest.Mo
         cache_root()
 
 
+@pytest.mark.parametrize("given", ["relative", "./here", " ", "~/cache", "a b"])
+def test_a_relative_cache_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAYPLAY_CACHE", given)
+    with pytest.raises(UserError, match=f"^RAYPLAY_CACHE: must be the path of a folder from / on, found '{given}'$"):
+        sealed.keep("a.o", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", ["file", "file/below", "a" * 300, "with space"])
+def test_an_odd_cache_is_used_or_costs_one_line(tmp_path: Path, monkeypatch, capsys, given: str) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RAYPLAY_CACHE", str(tmp_path / given))
+    forget()
+    for _ in range(2):
+        sealed.keep("a.o", b"new")
+    assert sealed.load("a.o") == (b"new" if given == "with space" else None)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == (given != "with space")
+    assert all(": compiled code cannot be kept: " in line for line in lines)
+
+
 def test_the_folders_that_are_made_are_the_users_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

@@ -48,6 +48,7 @@ class DramConfig:
     atom_bytes: int = 32
     queue: int = 64
     return_queue: int = 192
+    free_turnaround: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,21 @@ class TextureConfig:
     latency_cycles: int = 150
     quads_per_cycle: int = 1
     quads_per_request: int = 2
+    quads_per_wide_request: int = 1
     queue_entries: int = 8
 
     @property
     def is_unit(self) -> bool:
         return self.path == "unit"
+
+
+@dataclass(frozen=True)
+class RasterConfig:
+    """Rates of the whole GPU; 0: no limit."""
+
+    colour_pixels: int = 0
+    pixel_bytes: int = 16
+    depth_pixels: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +108,8 @@ class GpuConfig:
 
     sms: int = 30
     cluster: int = 1  # SMs that share a port
+    rotates: bool = True  # whether another of them goes first every cycle
+    grant_cycles: int = 1
     perfect: bool = False  # requests turn around in the port
     warps: int = 32
     ctas: int = 16
@@ -126,6 +139,7 @@ class GpuConfig:
     shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)
     shared_latency: int = 30
     texture: TextureConfig = TextureConfig()
+    raster: RasterConfig = RasterConfig()
     instructions: InstructionCacheConfig = InstructionCacheConfig()
     response_fifo: int = 2
     cluster_fifo: int = 32

@@ -17,6 +17,7 @@ class Network:
         self.turn = [0] * outputs  # number of the node that an output looks at first
         self.round_robin, self.first = config.round_robin, -1
         self.waiting = 0
+        self.grants = self.grant_cycles = config.grant_cycles  # turns move on when one is left
 
     def may_push(self, source: int) -> bool:
         return len(self.inputs[source]) < self.input_limit
@@ -42,6 +43,7 @@ class Network:
         for target, queue in enumerate(self.outputs):
             if len(queue) < self.output_limit:
                 self._grant(target)
+        self.grants = self.grants - 1 or self.grant_cycles
 
     def _serve_inputs(self) -> None:
         """Inputs in turn, from a node that moves on every cycle; each sends one packet, and an output takes one."""
@@ -66,6 +68,7 @@ class Network:
             queue = self.inputs[source]
             if queue and queue[0][0] == target:
                 self.outputs[target].append(queue.popleft()[1])
-                self.turn[target] = (node + 1) % self.nodes
+                if self.grants == 1:
+                    self.turn[target] = (node + 1) % self.nodes
                 self.waiting -= 1
                 return

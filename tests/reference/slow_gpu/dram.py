@@ -176,11 +176,11 @@ class Dram:
         self.bus.push(request)
         self.ccd, self.ccd_long[group] = config.ccd, config.ccd_long
         if request.is_write:
-            self.write_to_read = config.wl + config.burst_cycles + config.cdlr
+            self.write_to_read = 0 if config.free_turnaround else config.wl + config.burst_cycles + config.cdlr
             bank.wtp = config.wl + config.burst_cycles + config.wr
             self.writes += 1
         else:
-            self.read_to_write = config.cl + config.burst_cycles + 2 - config.wl
+            self.read_to_write = 0 if config.free_turnaround else config.cl + config.burst_cycles + 2 - config.wl
             bank.rtp, self.rtpl[group] = config.burst_cycles, config.rtpl
             self.reads += 1
         self.bus_clocks += config.burst_cycles

@@ -65,7 +65,7 @@ class Gpu:
         self.ejected: list[list] = [[] for _ in range(clusters)]
         self.sms = [Sm(number, config, self) for number in range(config.sms)]
         self.now = 0  # core cycles since the start
-        self.issued = 0
+        self.issued = self.opened = 0
         each = config.cluster
         self.clusters = [self.sms[first : first + each] for first in range(0, config.sms, each)]
         self.order = [list(cluster) for cluster in self.clusters]  # in which they run
@@ -86,6 +86,7 @@ class Gpu:
         """Until the last warp has been given back."""
         before, start = Counter(self.totals()), self.now
         self.kernel, self.next_cta, self.running, self.retirements = kernel, 0, 0, []
+        self.opened = self.now
         self._configure(kernel)
         while self.next_cta < len(kernel.ctas) or self.running:
             self._tick()
@@ -129,7 +130,8 @@ class Gpu:
             if more or any(sm.live_warps for sm in order):
                 for sm in order:
                     sm.cycle()
-                order.append(order.pop(0))
+                if self.config.rotates:
+                    order.append(order.pop(0))
 
     def may_send(self, sm: int) -> bool:
         number = sm // self.config.cluster
@@ -168,7 +170,10 @@ class Gpu:
             for place in range(each):
                 core = (self.last_core[number] + 1 + place) % each
                 sm = self.clusters[number][core]
-                if self.next_cta < len(kernel.ctas) and len(sm.ctas) < sm.residents:
+                tests = kernel.tests, len(kernel.ctas)
+                is_tested = sm.ldst.rop.is_tested(self.now, self.opened, *tests)
+                if self.next_cta < len(kernel.ctas) and len(sm.ctas) < sm.residents and is_tested:
+                    sm.ldst.rop.start(self.now, tests[0], self.next_cta, tests[1])
                     sm.start_cta(kernel, kernel.ctas[self.next_cta])
                     self.next_cta += 1
                     self.running += 1
@@ -214,6 +219,8 @@ class Gpu:
             found[f"{name}_accesses"] = sum(both.values())
             found[f"{name}_misses"] = both[MISS] + both[SECTOR_MISS]
             found[f"{name}_pending_hits"] = both[HIT_RESERVED]
+        for name in self.sms[0].ldst.rop.counts:
+            found[f"rop_{name}"] = sum(sm.ldst.rop.counts[name] for sm in self.sms)
         for name in ("hits", "misses", "fails"):
             found[f"l1i_{name}"] = sum(sm.instructions.counts[name] for sm in self.sms)
         for name in ("reads", "writes", "activates", "clocks", "active_clocks", "bus_clocks"):

@@ -10,6 +10,7 @@ from .cache import FAIL, HIT, Cache
 from .coalesce import Access
 from .collector import Registers
 from .request import Request
+from .rop import Rop
 from .texture import Line, TextureCache
 from .texture_unit import TextureUnit, requests
 from .warp import Op
@@ -31,6 +32,7 @@ class LdSt:
         self.l1 = Cache(config.l1, lambda address: address)
         self.texture = TextureCache(config.texture)
         self.texture_unit = TextureUnit(config.texture)
+        self.rop = Rop(config.raster, config.sms)
         self.queues: list[list[Request | None]] = [[None] * config.l1_latency for _ in range(config.l1_banks)]
         self.responses: deque[Request] = deque()
         self.pending: Counter[tuple[int, int]] = Counter()  # accesses under way by (warp, register)
@@ -202,6 +204,9 @@ class LdSt:
             return not op.mask or op.countdown == 0
         if not op.accesses:
             return True
+        if op.has_colours and not self.rop.take(self.sm.gpu.now, sum(a.bytes.bit_count() for a in op.accesses)):
+            return False
+        op.has_colours = False
         if instruction.space == "texture" and self.config.texture.is_unit:
             return self.texture_unit.enter(op)
         if instruction.space == "texture":

@@ -69,6 +69,8 @@ class Kernel:
     registers: int
     shared_bytes: int
     ctas: list[list[list[Executed]]]
+    is_fragment: bool = False
+    tests: int = 0  # of depth
 
 
 def decode(
@@ -125,8 +127,16 @@ def _kernel(trace: Trace, kernels: dict, kernel: int, latencies: dict, textures:
     return Kernel(
         str(kernels["name"][kernel]), int(kernels["stream"][kernel]), x * y * z,
         int(kernels["registers_per_thread"][kernel]), int(kernels["shared_bytes"][kernel]),
-        [ctas[cta] for cta in sorted(ctas)],
+        [ctas[cta] for cta in sorted(ctas)], *_raster(trace, kernel),
     )  # fmt: skip
+
+
+def _raster(trace: Trace, kernel: int) -> tuple[bool, int]:
+    """Whether a kernel is a fragment shader, and the pixels whose depth is tested before it."""
+    stages = trace.read("stages", ["kernel_id", "stage", "covered"])
+    rows = zip(*(stages[name].tolist() for name in ("kernel_id", "stage", "covered")), strict=True)
+    found = [covered for number, stage, covered in rows if number == kernel and stage == "fragment"]
+    return bool(found), sum(found)
 
 
 def resolved(executed: Executed, shared_base: int, local_base: int) -> Executed:

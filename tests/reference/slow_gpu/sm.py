@@ -160,6 +160,7 @@ class Sm:
             op.accesses = coalesce.local_sectors(op, *where)
         elif instruction.space:
             op.accesses = coalesce.atomic_sectors(op) if instruction.is_atomic else coalesce.sectors(op)
+            op.has_colours = self.kernel.is_fragment and instruction.is_store and instruction.space == "global"
 
     def _decode(self) -> None:
         if self.fetched is not None:

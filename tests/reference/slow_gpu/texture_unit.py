@@ -19,7 +19,7 @@ def requests(op: Op, config: TextureConfig) -> list[list[Access]]:
 
     Further sectors, numbered from 32 on in the order of lanes, are dealt out evenly over the groups.
     """
-    size, lanes = op.instruction.bytes, 4 * config.quads_per_request
+    size, lanes = op.instruction.bytes, 4 * quads(op, config)
     groups = [
         {byte // coalesce.SECTOR for lane in active for byte in (op.addresses[lane], op.addresses[lane] + size - 1)}
         for first in range(0, LANES, lanes)
@@ -32,6 +32,12 @@ def requests(op: Op, config: TextureConfig) -> list[list[Access]]:
     return [[whole(number * coalesce.SECTOR) for number in sorted(group)] for group in groups]
 
 
+def quads(op: Op, config: TextureConfig) -> int:
+    """Quads of a request: fewer of arrays, cubes and volumes, whose coordinates are three or more."""
+    geometry = {"a2d", "a2dms", "3d", "cube", "acube"} & set(op.instruction.opcode.split("."))
+    return config.quads_per_wide_request if geometry else config.quads_per_request
+
+
 def whole(address: int) -> Access:
     """All bytes of a sector."""
     return Access(address, (1 << coalesce.SECTOR) - 1 << address % coalesce.LINE, 0)
@@ -42,7 +48,6 @@ class TextureUnit:
 
     def __init__(self, config: TextureConfig) -> None:
         self.config = config
-        self.cycles = -(-config.quads_per_request // config.quads_per_cycle)
         self.waiting: deque[Op] = deque()
         self.results: deque[tuple[int, Op]] = deque()
         self.begun = -1
@@ -70,7 +75,7 @@ class TextureUnit:
             request.pop()
             self.counts["sectors"] += 1
         if not request:
-            self.next_request = max(now + 1, self.begun + self.cycles)
+            self.next_request = max(now + 1, self.begun + -(-quads(op, self.config) // self.config.quads_per_cycle))
             self.begun = -1
             op.requests.pop(0)
         if not op.requests:

@@ -18,6 +18,7 @@ class Op:
         self.countdown = self.instruction.initiation
         self.accesses: list = []
         self.requests: list = []  # of the texture unit
+        self.has_colours = False  # that the raster units have still to take
         self.texels = 0  # sectors that the texture unit waits for
         self.under_way = 0  # of a copy: accesses that are not done
 

@@ -25,6 +25,7 @@ MEMORY = (
     ("ld.relaxed.gpu.global.u32", "load", "global"), ("atom.global.add.u32", "atomic", "global"),
     ("red.global.add.u32", "atomic", "global"), ("atom.shared.add.u32", "atomic", "shared"),
     ("red.shared.add.u32", "atomic", "shared"), ("tex.2d.v4.f32.f32", "texture", "texture"),
+    ("tex.level.cube.v4.f32.f32", "texture", "texture"),
 )  # fmt: skip
 OTHERS = (
     ("add.s32", "int"), ("bar.sync", "barrier"), ("membar.gl", "fence"), ("mul.f32", "fp32"), ("bra", "branch"),
@@ -181,7 +182,8 @@ SM_VALUES = {
     "sm.kernel_launch_cycles": (0, 7, 100), "lsu.queue_entries": (8, 1, 2), "lsu.issue_cycles": (4, 1, 9),
     "lsu.perfect_memory": (False, False, False, True), "texture.path": ("cache", "l1", "unit"),
     "texture.latency_cycles": (150, 1, 7), "texture.quads_per_cycle": (1, 2, 8),
-    "texture.quads_per_request": (2, 1, 4, 8), "texture.queue_entries": (8, 1, 2),
+    "texture.quads_per_request": (2, 1, 4, 8), "texture.quads_per_wide_request": (1, 2, 4),
+    "texture.queue_entries": (8, 1, 2),
 }  # fmt: skip
 RT_VALUES = {
     "rt.cores": (1, 2), "rt.warps": (4, 1, 9), "rt.cache": ("l1", "l1", "private", "none"),

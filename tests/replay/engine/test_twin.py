@@ -17,7 +17,8 @@ def test_the_twin_executes_every_instruction_once(tmp_path: Path) -> None:
 
 
 # 1480: an access that found no line does so when a fence empties the L1
-@pytest.mark.parametrize("seed", [*range(60), 1480])
+# 20022, 20078, 20362: clusters with rare options
+@pytest.mark.parametrize("seed", [*range(60), 1480, 20022, 20078, 20362])
 def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None:
     assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
 
@@ -26,6 +27,12 @@ def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None
 @pytest.mark.parametrize("seed", [7, 67, 78, 79, 105])
 def test_lockstep_with_clocks_of_their_own_is_the_twins(tmp_path: Path, seed: int) -> None:
     assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2, in_lockstep=True) == []
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_raster_operations_take_the_cycles_of_the_twin(tmp_path: Path, seed: int) -> None:
+    lockstep = seed % 6 == 5
+    assert twin_cases.differences(seed, tmp_path / "case", True, lockstep, is_drawn=True) == []
 
 
 @pytest.mark.parametrize("seed", range(12))

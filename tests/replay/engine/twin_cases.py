@@ -12,10 +12,18 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
-from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, InstructionCacheConfig, TextureConfig
+from tests.reference.slow_gpu.config import (
+    CacheConfig,
+    DramConfig,
+    GpuConfig,
+    InstructionCacheConfig,
+    RasterConfig,
+    TextureConfig,
+)
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel
 from tests.reference.slow_gpu.program import load as load_program
+from tests.replay.launches import with_tables
 
 UNITS = {
     "SP": "sp", "INT": "int", "SFU": "sfu", "DP": "dp", "S1": "branch", "S2": "texture", "S3": "tensor",
@@ -45,12 +53,13 @@ class Case:
 
 
 def make(
-    seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, int] | None = None, in_lockstep: bool = False
-) -> Case:
+    seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, int] | None = None, in_lockstep: bool = False,
+    is_drawn: bool = False,
+) -> Case:  # fmt: skip
     """The case of a seed.
 
     With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps. ``in_lockstep`` on a GPU that needs
-    it, whose L2 has a clock of its own.
+    it, whose L2 has a clock of its own. ``is_drawn``: kernels are stages of draws, and raster operations have rates.
     """
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
@@ -59,12 +68,17 @@ def make(
     values |= instruction_cache(Random(f"instructions {seed}"), values)
     values |= texture_unit(Random(f"texture unit {seed}"))
     values |= write_back(Random(f"write back {seed}"), values)
+    values |= rare_options(Random(f"rare {seed}"))
+    values |= raster(Random(f"raster {seed}")) if is_drawn else {}
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
     listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory, shape)
     import_accelsim(listing, folder / "case.trace")
-    return Case(folder / "case.trace", twin_config(values), assignments(values))
+    name = "case.trace"
+    if is_drawn:
+        name = add_stages(folder / name, Random(f"stages {seed}")).name
+    return Case(folder / name, twin_config(values), assignments(values))
 
 
 def random_values(random: Random) -> dict[str, Any]:
@@ -185,12 +199,45 @@ def texture_unit(random: Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def raster(random: Random) -> dict[str, Any]:
+    """Rates of raster operations, fast and slow, one or both."""
+    pick = random.choice
+    colours, depths = pick(((1, 0), (0, 1), (1, 1), (1, 1)))
+    return {
+        "rop.colour_pixels_per_cycle": colours * pick((1, 1, 3, 64)), "rop.pixel_bytes": pick((1, 4, 16)),
+        "rop.depth_pixels_per_cycle": depths * pick((1, 3, 8, 64)),
+    }  # fmt: skip
+
+
+def add_stages(path: Path, random: Random) -> Path:
+    """A trace whose kernels are stages of draws, most fragment shaders with a few or many covered pixels."""
+    count = open_trace(path).rows("kernels")
+    fragment = [random.random() < 0.9 for _ in range(count)]
+    numbers = {name: np.zeros(count, np.uint32) for name in ("draw", "triangles", "shaded", "live")}
+    covered = [of_pixels * random.choice((0, 1, 40, 1000, 20_000)) for of_pixels in fragment]
+    stages: dict[str, Any] = {
+        "kernel_id": np.arange(count), "stage": ["fragment" if each else "vertex" for each in fragment],
+        "draw_name": [""] * count, "covered": np.array(covered), **numbers,
+    }  # fmt: skip
+    return with_tables(path, path.with_name("drawn.trace"), {"stages": stages})
+
+
 def write_back(random: Random, others: dict[str, Any]) -> dict[str, Any]:
     """An L1 that writes back, in a fifth of the cases, before an L2 that does; perfect memory has none."""
     forwards = others.get("l2.write_policy", "back") != "back" or not others["l2.write_allocate"].startswith("lazy")
     if forwards or others.get("interconnect.perfect_memory") or random.random() < 0.8:
         return {}
     return {"l1.write_policy": "back"}
+
+
+def rare_options(random: Random) -> dict[str, Any]:
+    """Options that no released configuration changes, in a quarter of the cases."""
+    if random.random() < 0.75:
+        return {}
+    return {
+        "sm.rotates": random.random() < 0.5, "interconnect.grant_cycles": random.choice((1, 2, 3, 7)),
+        "dram.free_turnaround": random.random() < 0.5,
+    }  # fmt: skip
 
 
 def assignments(values: dict[str, Any]) -> list[str]:
@@ -212,15 +259,16 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     def part(name: str) -> dict[str, Any]:
         return {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
 
-    names = ("sm", "pipeline", "l1", "l2", "dram", "interconnect", "texture", "instruction_cache")
-    sm, pipeline, l1, l2, dram, icnt, texture, l1i = (part(name) for name in names)
+    names = ("sm", "pipeline", "l1", "l2", "dram", "interconnect", "texture", "instruction_cache", "rop")
+    sm, pipeline, l1, l2, dram, icnt, texture, l1i, rop = (part(name) for name in names)
     latencies = {
         name: (pipeline[f"{unit}_latency_cycles"], pipeline[f"{unit}_initiation_cycles"])
         for name, unit in UNITS.items()
     }
     timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
     return GpuConfig(
-        sms=sm["count"], cluster=sm.get("cluster", 1), perfect=icnt.get("perfect_memory", False),
+        sms=sm["count"], cluster=sm.get("cluster", 1), rotates=sm.get("rotates", True),
+        grant_cycles=icnt.get("grant_cycles", 1), perfect=icnt.get("perfect_memory", False),
         cluster_fifo=icnt.get("eject_packets", 32), response_fifo=icnt.get("response_packets", 2),
         warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
         active_warps=values["scheduler.active_warps"], issues=values.get("scheduler.issues", 1),
@@ -245,6 +293,9 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
             True, l1i["bytes"] // l1i["ways"] // 128, l1i["ways"], l1i["mshr_entries"], l1i["mshr_merges"],
             l1i["miss_queue"],
         ) if l1i else InstructionCacheConfig(),
+        raster=RasterConfig(
+            rop.get("colour_pixels_per_cycle", 0), rop.get("pixel_bytes", 16), rop.get("depth_pixels_per_cycle", 0)
+        ),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
         l2=CacheConfig(
             16, *(l2[name] for name in CACHE), write_through=l2.get("write_policy") == "through",
@@ -286,6 +337,13 @@ COUNTED = {
         for name, kind in (("accesses", ""), ("misses", "misses"), ("pending_hits", "pending"))
     },
     **{f"l1i_{name}": ("l1i", (name,)) for name in ("hits", "misses", "fails")},
+    **{
+        f"rop_{name}": ("rop", (counter,))
+        for name, counter in {
+            "bytes": "colour_bytes", "cycles": "colour_cycles", "waits": "colour_wait_cycles", "tests": "depth_tests",
+            "test_cycles": "depth_cycles",
+        }.items()
+    },
     "dram_reads": ("dram", ("reads",)), "dram_writes": ("dram", ("writes",)),
     "dram_activates": ("dram", ("activates",)), "dram_bus_clocks": ("dram", ("data_ticks",)),
     "dram_active_clocks": ("dram", ("active_ticks",)),
@@ -308,10 +366,12 @@ def run_engine(case: Case, quantum: int | None = None) -> Found:
     return found
 
 
-def differences(seed: int, folder: Path, with_memory: bool, in_lockstep: bool = False) -> list[str]:
+def differences(
+    seed: int, folder: Path, with_memory: bool, in_lockstep: bool = False, is_drawn: bool = False
+) -> list[str]:
     """Differences between the counters of engine and twin, kernel by kernel."""
     folder.mkdir()
-    case = make(seed, folder, with_memory, in_lockstep=in_lockstep)
+    case = make(seed, folder, with_memory, in_lockstep=in_lockstep, is_drawn=is_drawn)
     twin, engine = run_twin(case), run_engine(case)
     assert len(twin) == len(engine)
     return [

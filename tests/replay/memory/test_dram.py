@@ -15,7 +15,8 @@ from tests.reference.dram_slow import Channel, Request
 
 SPEC = Spec(
     clock_khz=3500500, bus_bytes=2, burst_length=16, data_ratio=4, banks=16, bank_hash="linear", bank_groups=4,
-    bank_group_bits="lower", dual_bus=False, queue_entries=64, write_queue_entries=0, write_high=0, write_low=0,
+    bank_group_bits="lower", dual_bus=False, free_turnaround=False, queue_entries=64, write_queue_entries=0,
+    write_high=0, write_low=0,
     return_entries=192, latency_cycles=96, ccd=4, ccd_long=6, rrd=12, rcd=24, ras=55, rp=24, rc=78, cl=24, wl=8,
     cdlr=10, wr=24, rtpl=4,
 )  # fmt: skip
@@ -93,6 +94,7 @@ def random_spec(rng: np.random.Generator) -> Spec:
         SPEC,
         bank_group_bits=str(rng.choice(["lower", "higher"])),
         dual_bus=bool(rng.random() < 0.2),
+        free_turnaround=bool(rng.random() < 0.2),
         queue_entries=int(rng.choice([4, 64])),
         return_entries=int(rng.choice([2, 192])),
         write_queue_entries=write_queue,

@@ -71,8 +71,8 @@ def static_rules(
     window = np.stack([every * 4096, every << 30], axis=1)
     sectors = every * CTAS_HELD * CTA_WARPS * 4
     return Static(
-        SIZES, every == atomic, every == 0, every * space, window, window, every * thread_bytes,
-        sectors * (block_bytes == 0), every * CTA_WARPS, 0, block_bytes, wide, banks, broadcast,
+        SIZES, every == atomic, every == 0, every == 0, every * space, window, window, every * thread_bytes,
+        sectors * (block_bytes == 0), every * CTA_WARPS, every * 0, every == 0, block_bytes, wide, banks, broadcast,
     )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def test_a_faster_clock_shortens_its_part_of_the_way(gpu: Gpu, clock: str) -> No
 
 def test_a_copy_warms_what_its_address_names(gpu: Gpu) -> None:
     machine = Machine(gpu)
-    l2.warm(machine.memory.l2, 0x7F00_0000_0000 // 32, 100, (1 << 59) - 1, 0, 0, 0)
+    l2.warm(machine.memory.l2, np.array([0x7F00_0000_0000 // 32]), np.array([100]), (1 << 59) - 1, 0, 0, 0)
     high, low = 0x7F00_0000_0000 // 32 + np.arange(100), np.arange(100)
     machine.run(reads(np.arange(100) % 30, np.zeros(100), high), 1000)
     assert l2_state.stats(machine.memory.l2)["read_hits"].sum() == 100

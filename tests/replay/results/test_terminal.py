@@ -8,7 +8,7 @@ import pytest
 import rayplay
 from rayplay.replay.terminal import CELLS, LETTERS, bar, short
 from rayplay.replay.unit.cycle_stack import REASONS
-from rayplay.replay.verdict import SIX, shown, six
+from rayplay.replay.verdict import SIX, shown, six, warnings
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -34,4 +34,27 @@ def test_a_replay_prints_few_lines(run_replay: Callable[..., int], capsys: pytes
 
 
 def test_a_model_without_stacks_prints_its_numbers() -> None:
-    assert len(list(short(rayplay.replay("sample", "mobile", model="gatsim")))) == len(SIX)
+    lines = [
+        line for line in short(rayplay.replay("sample", "mobile", model="gatsim")) if not line.startswith("Note: ")
+    ]
+    assert len(lines) == len(SIX)
+
+
+@pytest.mark.parametrize(("warps", "cycles", "launches", "notes"), [
+    (768, 10**6, 1, ["768 warps on 128 SMs with 48 warp slots each: the work cannot fill the GPU."]),
+    (128 * 48, 10**6, 1, []),
+    (128 * 48 - 1, 10**6, 1, ["6,143 warps on 128 SMs with 48 warp slots each: the work cannot fill the GPU."]),
+    (10**5, 50_000, 1, []),
+    (10**5, 49_999, 1, ["Launch latency is up to 10 % of the cycles."]),
+    (10**5, 50_000, 4, ["Launch latency is up to 40 % of the cycles."]),
+])  # fmt: skip
+def test_notes_say_what_is_too_small(warps: int, cycles: int, launches: int, notes: list[str]) -> None:
+    summary = {"warps": {"value": warps}, "gpu_cycles": {"value": cycles}}
+    gpu = {"sm": {"count": 128, "warps": 48, "kernel_launch_cycles": 5000}}
+    assert warnings(summary, {"kernel_id": np.arange(launches)}, gpu) == notes
+
+
+def test_a_replay_that_cannot_fill_its_gpu_says_so() -> None:
+    result = rayplay.replay("sample", "rtx2060")
+    warps = result.summary["warps"]["value"]
+    assert f"Note: {warps} warps on 30 SMs with 32 warp slots each: the work cannot fill the GPU." in short(result)

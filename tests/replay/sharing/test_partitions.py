@@ -13,6 +13,9 @@ from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.launch.classes import join, parse
 from rayplay.replay.launch.shared import Shared
+from rayplay.replay.launch.together import Together
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.results.by_class import class_counters
 from rayplay.replay.results.metrics import Result
 from rayplay.replay.run.driver import Replay, simulate
 from rayplay.replay.run.progress import Standing
@@ -77,6 +80,20 @@ def test_even_shares_every_sm(tmp_path: Path) -> None:
     kernels = [Kernel((10,) * 6), Kernel((5,) * 4)]
     # each cycle an SM gets one CTA: of c0 in cycles 0 and 1, of c1 in cycles 2 and 3
     assert ends(tmp_path, kernels, gpu(2), "even") == [done(done(0, 10) - 1, 10), done(3, 5)]
+
+
+@pytest.mark.parametrize("partners", [2, 4])
+def test_equal_partners_finish_alike_under_even_and_mps(tmp_path: Path, partners: int) -> None:
+    """The same warp slots either way: 16 CTAs of each in waves of 16 / partners; EVEN grants the classes in turn.
+
+    In a cycle an SM is granted one CTA, of the first class with room. So of p classes with s slots of each SM the k-th
+    has its first wave granted in cycles k s to (k + 1) s - 1 under EVEN, in 0 to 3 of its own SMs under MPS.
+    """
+    kernels = [Kernel((10,) * 16)] * partners
+    waves, slots = partners, 4 // partners
+    assert ends(tmp_path, kernels, gpu(4), "mps") == [3 + waves * (done(0, 10) - 1) + 1] * partners
+    first = [(number + 1) * slots - 1 for number in range(partners)]
+    assert ends(tmp_path, kernels, gpu(4), "even") == [begun + waves * (done(0, 10) - 1) + 1 for begun in first]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +162,48 @@ def test_mig_keeps_requests_and_lines_apart(tmp_path: Path, op: Any, load_op: Ca
             own = slice(number * parts // 2, (number + 1) * parts // 2)
             assert values[own].sum() == values.sum() > 0
             assert values[own].min() > 0.8 * values[own].max()
+
+
+@pytest.mark.parametrize("shares", [(1, 1), (3, 1), (1, 3)])
+def test_mig_keeps_to_its_slices_at_every_interval(
+    tmp_path: Path, op: Any, load_op: Callable[..., Any], shares: tuple[int, int]
+) -> None:
+    """Every 50 cycles no class has used an L2 slice or DRAM channel that is not its own, nor holds a line there."""
+    store = op("store", "lsu", 1, 1, -1, 0, "global")
+    texts = [
+        str(write_micro(
+            tmp_path / f"{name}.trace", [load_op(), store, op()], [8] * 16,
+            lambda warp, visit, index, lane: (index << 22) + 128 * (8 * warp + visit) + 4 * lane,
+        ))
+        for name in "ab"
+    ]  # fmt: skip
+    gpu = load("mobile", ["sm.count=4", "memory.count=4", "l2.bytes=65536", "sm.kernel_launch_cycles=0"])
+    shared = Shared(join([parse(text) for text in texts]), read_partition("mig", [f"partition.shares={list(shares)}"]))
+    machine = Machine(shared.joined.trace, gpu, read_characterisation(shared.joined.trace, None), sharing=shared)
+    together, tags = machine.streams, machine.memory.l2.tags
+    assert isinstance(together, Together)
+    border = shares[0] * gpu.l2_slices // sum(shares)
+    seen = [0, 0]
+
+    def look(standing: Standing) -> None:
+        counters = class_counters(machine, together, standing.cycle)
+        rows = np.flatnonzero(tags.line[:, cache_state.STATUS] & cache_state.IN_USE)
+        is_second = (rows >> tags.way_shift) // tags.sets >= border
+        assert (tags.owners.class_of[tags.owners.owner[rows] >> 1] == is_second).all()
+        for number, own in enumerate(counters[:2]):
+            for unit, parts in (("l2", gpu.l2_slices), ("dram", gpu.memory.count)):
+                foreign = (
+                    slice(border * parts // gpu.l2_slices, None)
+                    if number == 0
+                    else slice(None, border * parts // gpu.l2_slices)
+                )
+                work = np.sum([np.asarray(values) for values in own[unit].values()], axis=0)
+                assert len(work) == parts
+                assert not work[foreign].any(), (standing.cycle, number, unit)
+            seen[number] += bool(own["l2"]["fills"].any())
+
+    Replay(machine, interval=50).run(look)
+    assert min(seen) >= 5
 
 
 def by_instance(result: Result, name: str, unit: str, counter: str) -> np.ndarray:

@@ -140,7 +140,7 @@ def test_streams_of_one_trace_are_classes(tmp_path: Path) -> None:
 
 
 def test_what_does_not_go_together_is_one_line(tmp_path: Path) -> None:
-    a, b = (str(write_kernels(tmp_path / f"{name}.trace", [Kernel((4,))])) for name in "ab")
+    a, b, c = (str(write_kernels(tmp_path / f"{name}.trace", [Kernel((4,))])) for name in "abc")
     gpu = load("mobile", ["sm.count=2"])
     cases = [
         ([a, b], ("partition.shares=[1,0]",), "partition mps: shares must give class compute2 at least 1, not 0"),
@@ -149,6 +149,7 @@ def test_what_does_not_go_together_is_one_line(tmp_path: Path) -> None:
             ("partition.shares=[1,9]",),
             "partition mps: class compute would get none of 2 SMs; give it more shares",
         ),
+        ([a, b, f"z={c}"], (), "partition mps: class compute would get none of 2 SMs; give it more shares"),
         ([a, b], ("partition.shares=[1]",), "partition mps: shares must be one for each of 2 classes, not 1"),
         ([a, b], ("partition.share=[1]",), r".*mps.toml: unknown key share; .*|--set share: unknown key share.*"),
         ([a, a], (), f"{a}: a launch must belong to one class, not to compute and compute2"),

@@ -29,6 +29,7 @@ GPU = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycle
 OPTIONS: dict[str, tuple[str, ...]] = {
     "as it is": (), "private": ("rt.cache=private",), "past caches": ("rt.cache=none",),
     "textures": ("texture.path=cache",), "texture unit": ("texture.path=unit",),
+    "raster": ("rop.colour_pixels_per_cycle=2", "rop.depth_pixels_per_cycle=8"),
     "two-level": ("scheduler.policy=two-level",),
 }  # fmt: skip
 ACCESSES = [f"{kind}_{what}" for kind in ("read", "write") for what in ("hits", "pending_hits")]

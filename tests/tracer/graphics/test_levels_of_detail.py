@@ -1,11 +1,14 @@
 """Levels of detail in draws: distant surfaces are smooth and touch fewer sectors, whichever rules and filter."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench.accuracy.levels_of_detail import FILTERS, SCENE, VIEWS, measured
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.__main__ import FILTERS as COMMAND_FILTERS
 from rayplay.tracer.graphics.maps import FILTERS as KNOWN
@@ -40,6 +43,23 @@ def test_a_distant_surface_is_the_mean_of_its_texels(chosen: str) -> None:
 
 def test_a_near_surface_is_the_same_with_and_without_levels() -> None:
     assert np.array_equal(seen(Filtering(True, "trilinear"), NEAR), seen(Filtering(False, "trilinear"), NEAR))
+
+
+@pytest.mark.parametrize("camera", [FAR, NEAR])
+def test_a_texture_without_a_chain_has_its_first_level_alone(tmp_path: Path, camera: Camera) -> None:
+    """A file whose filter knows no levels: the picture and the trace's addresses are as without levels of detail."""
+    surface = Surface("noise", (1.0, 1.0, 1.0, 1.0), pictures=(0, *(-1,) * (len(MAPS) - 1)))
+    made = scene([square(0)], [surface], (BLACK_OR_WHITE,))
+    assert made.pictures[0].level_filter
+    found = {}
+    for name, level_filter, lod in (("none", "", True), ("off", "linear", False), ("chain", "linear", True)):
+        made.pictures[0] = replace(made.pictures[0], level_filter=level_filter)
+        path = tmp_path / f"{name}.trace"
+        with TraceWriter(path, {}) as writer:
+            picture = drawn(made, sink=writer, camera=camera, rules=Rules(textures=Filtering(lod)))
+        found[name] = picture.framebuffer.colour.tobytes(), open_trace(path).read("accesses")["address"].tolist()
+    assert found["none"] == found["off"]
+    assert (found["chain"][0] == found["none"][0]) == (camera is NEAR), "a chain is seen from afar alone"
 
 
 def test_crisps_rules_take_the_nearest_texel_of_the_floor() -> None:

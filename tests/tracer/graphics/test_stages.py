@@ -154,23 +154,26 @@ def test_by_crisps_rules_stages_find_their_data_in_the_l2(tmp_path: Path) -> Non
         picture = drawn(scene([square(0, 3.0)], [RED]), sink=writer, rules=Rules("crisp"))
     trace = open_trace(tmp_path / "a.trace")
     assert not list(validate(trace))
-    copies, accesses = trace.read("copies"), trace.read("accesses")
-    vertex, fragment = (copies["kernel_id"] == kernel for kernel in (0, 1))
-    whole = picture.stages[1].shaded // 64 * 64
-    assert whole
-    assert sorted(copies["bytes"][fragment].tolist()) == [8 * whole, 12 * whole, 12 * whole]
+    fills, accesses = trace.read("fills"), trace.read("accesses")
+    vertex, fragment = (fills["kernel_id"] == kernel for kernel in (0, 1))
+    shaded = picture.stages[1].shaded
+    assert shaded
+    assert sorted(fills["bytes"][fragment].tolist()) == [8 * shaded, 12 * shaded, 12 * shaded]
+    assert sorted(fills["cta_bytes"][fragment].tolist()) == [8 * 64, 12 * 64, 12 * 64]
+    assert not fills["cta_bytes"][vertex].any()
+    assert not trace.rows("copies")
     warps = trace.read("warps")["kernel_id"][accesses["warp_id"]]
     spaces = trace.read("instructions")["memory_space"][accesses["instruction_id"]]
     for row in np.flatnonzero((warps == 0) & (spaces == "global")):
         first = accesses["address"][accesses["address_offset"][row]]
-        inside = (copies["address"][vertex] <= first) & (first < copies["address"][vertex] + copies["bytes"][vertex])
+        inside = (fills["address"][vertex] <= first) & (first < fills["address"][vertex] + fills["bytes"][vertex])
         assert inside.sum() == 1, "each access of a vertex kernel is to one of them"
 
 
 def test_without_crisps_rules_no_data_is_in_the_l2(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "a.trace", {}) as writer:
         drawn(scene([square(0)], [RED]), sink=writer)
-    assert not open_trace(tmp_path / "a.trace").rows("copies")
+    assert not any(open_trace(tmp_path / "a.trace").rows(name) for name in ("copies", "fills"))
 
 
 def test_records_place_turn_and_scale_instances_and_choose_their_layer() -> None:

@@ -13,13 +13,13 @@ from rayplay.replay.input.rays import BASELINE, FIRST_STRETCH
 from rayplay.zatel.model.accesses import LOCAL_LINES
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import (
-    held_before,
     in_order,
     node_lines,
     read_stream,
     table_line,
 )
 from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
+from rayplay.zatel.sample.rows import Held, read_rows
 
 
 def slow_stream(trace: Trace) -> list[list[tuple[int, dict[int, int]]]]:
@@ -126,10 +126,11 @@ def test_local_memory_belongs_to_the_place_or_the_warp(trace: Trace) -> None:
 
 
 def test_what_others_fetch_first_is_held(trace: Trace) -> None:
-    stream = read_stream(trace)
+    held = Held()
+    stream = read_stream(trace, held.add)
     chosen = np.zeros(len(stream.steps), bool)
     chosen[1::2] = True
-    line, _ = held_before(trace, stream, chosen)
+    line = read_rows(trace, held, chosen, stream.first).line
     rays, lines = trace.read("rays", ["warp_id", "node"]), node_lines(trace)[0]
     owner = np.repeat(rays["warp_id"], np.diff(rays["node_offset"]).astype(np.int64))
     node = rays["node"] & 0x7FFFFFFF

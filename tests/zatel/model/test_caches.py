@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu, load
+from rayplay.zatel.model import traffic as traffic_module
 from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import (
     WINDOWS,
@@ -15,7 +19,6 @@ from rayplay.zatel.model.traffic import (
     after,
     in_order,
     read_stream,
-    thinned,
     traffic,
 )
 from rayplay.zatel.sample.machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
@@ -57,15 +60,40 @@ def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
         assert found.asked.max(axis=1).tolist() == [2, *[0] * (WINDOWS - 1)]
 
 
-def test_a_half_of_the_sets_stands_for_all(trace: Trace) -> None:
+def test_a_half_of_the_sets_stands_for_all(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     stream, gpu = read_stream(trace), small(load("mobile"), 2, 4, 8)
-    every = in_order(stream, np.ones(len(stream.steps), bool), Machine(2, 4, 8, 4))
-    assert thinned(every, len(every.line)) is every
-    half = thinned(every, len(every.line) - 1)
+    whole = np.ones(len(stream.steps), bool), Machine(2, 4, 8, 4)
+    by_slot = traffic_module.depend_on_slot(stream.line)
+    monkeypatch.setattr(traffic_module, "FOLLOWED", int((~by_slot).sum()) - 1)
+    half = read_stream(trace)
     assert half.shift == 1
-    assert 0 < len(half.line) < len(every.line)
-    for found, expected in zip(traffic(half, gpu)[:8], traffic(every, gpu)[:8], strict=True):
-        assert found == pytest.approx(expected, rel=0.25)
+    stay = by_slot | followed(stream.line, 1)
+    for column in ("line", "sectors", "step"):
+        assert getattr(half, column).tolist() == getattr(stream, column)[stay].tolist()
+    assert half.requests.sum() == stay.sum()
+    every, few = in_order(stream, *whole), in_order(half, *whole)
+    assert few.line.tolist() == every.line[followed(every.line, 1)].tolist()
+    for found, wanted in zip(traffic(few, gpu)[:8], traffic(every, gpu)[:8], strict=True):
+        assert found == pytest.approx(wanted, rel=0.25)
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 500))
+def test_no_more_requests_are_held_than_are_followed(rows: list[int], most: int) -> None:
+    line, requests, shift = np.arange(sum(rows)) * 7919, np.array(rows), 0
+    pieces, unbound = [], []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(traffic_module, "FOLLOWED", most)
+        for number, end in enumerate(np.cumsum(rows)):
+            piece = line[end - rows[number] : end]
+            piece = piece[followed(piece, shift)]
+            counts = np.append(requests[:number], len(piece))
+            pieces.append([piece, piece, piece])
+            shift = traffic_module.bounded(pieces, unbound, counts, shift, (number + 1) / len(rows))
+            requests[: number + 1] = counts
+            held = np.concatenate([lines for _, lines, _ in pieces])
+            assert held.tolist() == line[:end][followed(line[:end], shift)].tolist()
+            assert requests[: number + 1].sum() == len(held) == sum(unbound)
+            assert len(held) <= most or shift == MOST_SHIFT
 
 
 def test_parts_have_controllers_as_their_gpus_have() -> None:

@@ -43,6 +43,43 @@ if __name__ == "__main__":
         pool.submit(time.sleep, 600)
         raise SystemExit(2)
 """
+AT_ONCE = """
+import signal, sys, time
+from concurrent.futures import Future, _base, as_completed
+from multiprocessing.context import SpawnProcess
+from rayplay.zatel.replays.pool import processes
+
+PLACES = {
+    "first start": (SpawnProcess, "start", 1), "second start": (SpawnProcess, "start", 2),
+    "locks of all": (_base._AcquireFutures, "__enter__", 1), "lock of one": (_base._AcquireFutures, "__exit__", 1),
+    "result": (Future, "result", 1),
+}
+owner, name, left = PLACES[sys.argv[1]]
+inner = getattr(owner, name)
+
+def interrupted(*arguments, **named):
+    global left
+    left -= 1
+    if left:
+        return inner(*arguments, **named)
+    sys.setprofile(in_the_middle)
+    try:
+        return inner(*arguments, **named)
+    finally:
+        sys.setprofile(None)
+
+def in_the_middle(frame, event, called):
+    if event == "c_return":  # as if the signal came after the first step, such as a lock
+        sys.setprofile(None)
+        signal.raise_signal(signal.SIGINT)
+
+setattr(owner, name, interrupted)
+if __name__ == "__main__":
+    with processes(2, "a group") as pool:
+        work = [pool.submit(time.sleep, seconds) for seconds in (0, 600)]
+        for future in as_completed(work):
+            future.result()
+"""
 DEADLINE_SECONDS = 30.0
 
 
@@ -84,6 +121,16 @@ def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (2, "7\n"), done.stderr
     assert "leaked" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("place", ["first start", "second start", "locks of all", "lock of one", "result"])
+def test_an_interrupt_at_any_step_of_the_pool_ends_it(tmp_path: Path, place: str) -> None:
+    (tmp_path / "parent.py").write_text(AT_ONCE)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(tmp_path / "parent.py"), place]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt"), done.stderr
+    assert done.stderr.count("Traceback") == 1, done.stderr
 
 
 class Fatal:

@@ -1,6 +1,7 @@
 """The whole estimator: its limit of all pixels, its files, its command line."""
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -8,16 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.edit.select import take
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.laws.check import validate
+from rayplay.formats.laws.expect import REPLAYED_COLUMNS
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import estimate, read_work
 from rayplay.zatel.sample.report import KEYS, as_json, table_text
-from rayplay.zatel.sample.trace import copies, write_sample
+from rayplay.zatel.sample.rows import as_source, copies, read_rows
 from rayplay.zatel.verbs.estimate import percentage
 
 GPU = ["sm.kernel_launch_cycles=100"]
@@ -41,18 +43,28 @@ def test_all_ctas_are_the_full_replay_without_an_interval(path: Path) -> None:
     assert text.count("    0.0 %") == 7
 
 
-def test_a_sample_is_a_valid_trace_of_its_warps(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [0, 1 << 30])
+def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("rayplay.zatel.sample.rows.HELD_BYTES", most)
     trace = open_trace(path)
-    warps = np.arange(trace.rows("warps")) % 3 == 0
-    held = np.array([trace.read("nodes", ["address"])["address"][0] // 128], np.int64), np.array([3], np.uint8)
-    write_sample(trace, warps, *held, tmp_path / "part.trace")
-    part = open_trace(tmp_path / "part.trace")
-    assert not validate(part)
-    for name in ("visits", "accesses", "rays"):
-        whole, rows = trace.read(name, ["warp_id"])["warp_id"], part.read(name, ["warp_id"])["warp_id"]
-        assert rows.tolist() == whole[warps[whole]].tolist()
-    assert part.read("copies")["address"].tolist() == [held[0][0] * 128]
+    warps, work = np.arange(trace.rows("warps")) % 3 == 0, read_work(trace)
+    assert (work.held.batches is None) == (most == 0)
+    rows = read_rows(trace, work.held, warps, work.stream.first)
+    line = np.array([trace.read("nodes", ["address"])["address"][0] // 128], np.int64)
+    source = as_source(trace, rows._replace(line=line, sectors=np.array([3], np.uint8)))
+    part = Trace(source, trace.layout)
+    for name, columns in REPLAYED_COLUMNS.items():
+        table, whole, found = trace.layout.table(name), trace.read(name, columns), part.read(name, columns)
+        expected = take(table, whole, warps[whole["warp_id"]])
+        assert {key: values.tolist() for key, values in found.items()} == {
+            key: values.tolist() for key, values in expected.items()
+        }
+        assert part.rows(name) == len(found["warp_id"])
+    assert part.read("copies")["address"].tolist() == [line[0] * 128]
     assert part.read("copies")["bytes"].tolist() == [64]
+    assert "image" not in part.tables
+    again = Trace(pickle.loads(pickle.dumps(source)), trace.layout)
+    assert again.read("warps")["cta_id"].tolist() == trace.read("warps")["cta_id"].tolist()
 
 
 def test_copies_are_sectors_side_by_side() -> None:

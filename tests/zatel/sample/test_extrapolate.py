@@ -39,7 +39,9 @@ def stream_of(phases: Phases) -> Stream:
     steps = np.add.reduceat(phases.length, phases.first[:-1])
     step = np.concatenate([np.arange(number, dtype=np.int32) for number in steps])
     nothing = np.zeros(len(step), np.int64)
-    return Stream(steps, phases, steps, step, nothing, nothing.astype(np.uint16), 0, np.zeros(0, np.int32))
+    return Stream(
+        steps, phases, steps, step, nothing, nothing.astype(np.uint16), 0, np.zeros(0, np.int32), *[steps] * 3
+    )
 
 
 def busy(cycles: float) -> np.ndarray:

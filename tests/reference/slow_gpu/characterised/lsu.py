@@ -28,6 +28,7 @@ class Op:
         self.accesses: list = []
         self.parts = 0
         self.requests: list = []  # of the texture unit
+        self.has_colours = False
         self.texels = 0
 
 

@@ -43,6 +43,7 @@ class Instruction:
     is_barrier: bool = False
     is_fence: bool = False
     is_texture: bool = False
+    opcode: str = ""
 
 
 @dataclass
@@ -234,6 +235,7 @@ def decode(
         is_atomic,
         bypasses,
         is_texture=kind == "texture",
+        opcode=opcode,
     )
 
 

@@ -1,0 +1,117 @@
+"""A sample of L1 misses, followed from the lane that asks through L2 slice and DRAM channel until the data is back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rayplay.replay.engine.machine import Machine
+from rayplay.replay.input.work import LANES
+from rayplay.replay.jit.bits import HASH_FACTOR
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.rt import state as rt_state
+
+ONE_IN = 64  # sectors, by a hash of the sector's number
+
+
+@dataclass
+class Request:
+    """A missing sector of an SM.
+
+    begin, end  cycles between which it was in the SM's MSHR table, as far as looks tell.
+    slot        of the RT unit whose warp asked first, -1: the load/store unit asked; ``lane``: that asked, -1 likewise.
+    part        L2 slice that was seen to hold it, -1: none was, for the L2 had it.
+    dram        cycles between which that slice missed it; equal ones: it did not.
+    """
+
+    sm: int
+    sector: int
+    begin: int
+    end: int
+    slot: int = -1
+    lane: int = -1
+    part: int = -1
+    dram: tuple[int, int] = (0, 0)
+
+
+def is_followed(sector: np.ndarray) -> np.ndarray:
+    """Which sectors belong to the sample."""
+    return (sector.astype(np.uint64) * np.uint64(HASH_FACTOR & (1 << 64) - 1) >> np.uint64(40)) % np.uint64(ONE_IN) == 0
+
+
+class Follower:
+    """Requests of the sample, look by look.
+
+    ahead  cycles that the memory partitions are ahead of the SMs between two quanta: the delay before the L2.
+    """
+
+    def __init__(self, ahead: int) -> None:
+        self.ahead = ahead
+        self.open: dict[tuple[int, int], Request] = {}
+        self.closed: list[Request] = []
+
+    def look(self, machine: Machine, last: int) -> None:
+        """Take the requests under way at ``machine.now``; ``last``: cycle of the look before."""
+        found, now = {}, machine.now
+        arrived, missing = at_l2(machine), at_dram(machine)
+        for sm, row in misses(machine.l1.cache):
+            entry = machine.l1.cache.mshr[row]
+            sector = int(entry[cache_state.SECTOR])
+            request = self.open.pop((sm, sector), None) or asked(machine, sm, entry, last)
+            found[sm, sector] = request
+            request.end = now
+            request.part = missing.get(sector, arrived.get(sector, request.part))
+            if sector in missing:
+                first, end = request.dram
+                request.dram = first if first < end else last + self.ahead, now + self.ahead
+        self.closed += self.open.values()
+        self.open = found
+
+    def all(self) -> list[Request]:
+        """Every request that was followed."""
+        return [*self.closed, *self.open.values()]
+
+
+def asked(machine: Machine, sm: int, entry: np.ndarray, last: int) -> Request:
+    """A request seen for the first time, with the lane that waits longest where it is one of the RT unit."""
+    sector, waiter = int(entry[cache_state.SECTOR]), int(entry[cache_state.WAITER])
+    made = Request(sm, sector, last, last)
+    if waiter & 1:
+        slot = int(machine.rt.place[sm * rt_state.WARPS_PER_SM + (waiter >> 9 & 255)])
+        if slot >= 0:
+            base = machine.rt.lane[rt_state.BASE, slot * LANES : (slot + 1) * LANES]
+            asking = np.flatnonzero(base == (sector - (waiter >> 6 & 7) << 5 | waiter >> 1 & 31))
+            made.slot, made.lane = slot, int(asking[0]) if len(asking) else -1
+    return made
+
+
+def misses(cache: cache_state.Cache) -> list[tuple[int, int]]:
+    """Instance and row of every MSHR entry in use whose sector is followed."""
+    if (cache.unit[:, cache_state.MSHR_FREE] == cache.entries).all():
+        return []
+    found: list[tuple[int, int]] = []
+    bucket = np.flatnonzero(cache.mshr_head >= 0)
+    instance, entry = bucket // cache.mshr_buckets, cache.mshr_head[bucket].astype(np.int64)
+    while len(entry):  # along the chains of all buckets
+        row = instance * cache.pitch + entry
+        mine = is_followed(cache.mshr[row, cache_state.SECTOR])
+        found += zip(instance[mine].tolist(), row[mine].tolist(), strict=True)
+        following = cache.mshr[row, cache_state.NEXT]
+        instance, entry = instance[following >= 0], following[following >= 0]
+    return sorted(found)
+
+
+def at_dram(machine: Machine) -> dict[int, int]:
+    """Followed sectors that an L2 slice misses, and the slice."""
+    tags = machine.memory.l2.tags
+    return {int(tags.mshr[row, cache_state.SECTOR]): part for part, row in misses(tags)}
+
+
+def at_l2(machine: Machine) -> dict[int, int]:
+    """Followed sectors that wait before an L2 slice, and the slice."""
+    l2 = machine.memory.l2
+    head, tail = l2.slice[:, l2_state.HEAD], l2.slice[:, l2_state.TAIL]
+    part, place = np.nonzero(np.arange(l2.ring) < (tail - head)[:, None])
+    row = part * l2.ring + (head[part] + place) % l2.ring
+    mine = is_followed(l2.input[row, 1])
+    return dict(zip(l2.input[row, 1][mine].tolist(), part[mine].tolist(), strict=True))
