@@ -8,11 +8,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
@@ -33,7 +32,7 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
 
     Raises ``UserError`` when a process dies.
     """
-    before, report = set(multiprocessing.active_children()), threading.excepthook
+    before = set(multiprocessing.active_children())
     interrupts: list[int] = []
 
     def terminate() -> None:
@@ -42,7 +41,6 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
 
     def keep(number: int, _frame: object) -> None:
         interrupts.append(number)
-        threading.excepthook = partial(_report_others, report)
         terminate()
 
     try:
@@ -50,7 +48,6 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
             try:
                 yield pool
             except BaseException:
-                threading.excepthook = partial(_report_others, report)
                 terminate()
                 raise
     except BrokenProcessPool:
@@ -59,7 +56,6 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
                 f"a process that replayed {replayed} died, perhaps for lack of memory; try --workers {count // 2 or 1}"
             ) from None
     finally:
-        threading.excepthook = report
         if interrupts:
             raise KeyboardInterrupt from None
 
@@ -95,11 +91,14 @@ class _Pool(ProcessPoolExecutor):
             raise KeyboardInterrupt
         return future
 
+    def map(self, call: Callable[..., Any], *iterables: Iterable[Any], **_named: Any) -> Iterator[Any]:
+        """Results in order; after an error nothing is cancelled.
 
-def _report_others(report: Callable[[threading.ExceptHookArgs], object], error: threading.ExceptHookArgs) -> None:
-    """Leave one error out: Python 3.11's pool, when its processes end, cannot give one to work that was cancelled."""
-    if error.exc_type is not InvalidStateError:
-        report(error)
+        Python 3.11's pool cannot tell cancelled work that its processes ended. Its own thread fails, and this process
+        waits at its end for a queue that no other reads.
+        """
+        futures = [self.submit(call, *arguments) for arguments in zip(*iterables, strict=True)]
+        return (future.result() for future in futures)
 
 
 class _Process(SpawnProcess):

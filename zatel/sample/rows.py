@@ -18,7 +18,7 @@ from rayplay.zatel.model.traffic import LINE_BYTES, SECTOR_BYTES, node_lines
 from rayplay.zatel.model.walk import first_uses
 
 LEFT_OUT = ("image", "copies", "threads")
-HELD_BYTES = 1 << 30
+HELD_BYTES = 3 << 29
 
 
 class Held:

@@ -31,6 +31,9 @@ def work():
     with tqdm(total=1, disable=False):
         os.kill(os.getpid(), signal.SIGINT)
         return 7
+
+def fail(payload):
+    raise ValueError(f"{len(payload)} bytes refused")
 """
 INTERRUPTED = """
 import time
@@ -42,6 +45,18 @@ if __name__ == "__main__":
         print(pool.submit(work).result())
         pool.submit(time.sleep, 600)
         raise SystemExit(2)
+"""
+FAILING = """
+from interrupted_task import fail
+from rayplay.zatel.replays.pool import processes
+
+if __name__ == "__main__":
+    for _ in range(4):
+        try:
+            with processes(2, "a group") as pool:
+                list(pool.map(fail, [bytes(1 << 20)] * 40))
+        except ValueError as error:
+            print(error)
 """
 AT_ONCE = """
 import signal, sys, time
@@ -121,6 +136,14 @@ def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (2, "7\n"), done.stderr
     assert "leaked" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_work_that_fails_while_more_is_queued_ends_the_pool(tmp_path: Path) -> None:
+    (tmp_path / "interrupted_task.py").write_text(TASK)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    command = [sys.executable, "-c", FAILING]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1048576 bytes refused\n" * 4, "")
 
 
 @pytest.mark.parametrize("place", ["first start", "second start", "locks of all", "lock of one", "result"])
