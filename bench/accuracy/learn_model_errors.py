@@ -2,9 +2,9 @@
 
     python -m bench.accuracy.learn_model_errors TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
 
-One seeded sample is a trial. Full replays and trials are kept in --store, so an interrupted run resumes. Writes
-``zatel/sample/model_errors.csv`` (--table), the source of every interval's model error; rows of other scenes and sizes
-stay. Prints the coverage of each metric with this table, and with one without the estimated scene.
+One seeded sample is a trial. A trace is named by its scene, or by scene and workload (``bunny-shadows``). Full replays
+and trials are kept in --store, so an interrupted run resumes. Writes ``zatel/sample/model_errors.csv`` (--table), the
+source of every interval's model error; rows of other scenes and sizes stay. Prints the coverage of each metric with this table, and with one without the estimated scene.
 """
 
 import csv
@@ -105,7 +105,7 @@ def write_table(rows: list[Spread], path: Path) -> None:
 def report(trials: list[Trial], rows: list[Spread]) -> None:
     """Print per metric mean absolute error, bias, mean model error, and coverage with and without the scene."""
     scenes = {one["scene"] for one in trials}
-    others = {scene: [row for row in rows if row.scene != scene] or rows for scene in scenes}
+    others = {scene: [row for row in rows if first_word(row.scene) != first_word(scene)] or rows for scene in scenes}
     print(
         f"{len(trials)} trials, {len(scenes)} scenes\n{'metric':<24} error %  bias %  machine %  covered %  left out %"
     )
@@ -127,6 +127,11 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
         print(f"{name:<24} {{:7.1f}} {{:+7.1f}} {{:10.1f}} {{:10.1f}} {{:11.1f}}".format(*numbers))
     shown = 100 * np.mean(total, axis=0)
     print(f"{'all':<24} {'':7} {'':7} {'':10} {shown[0]:10.1f} {shown[1]:11.1f}")
+
+
+def first_word(scene: str) -> str:
+    """Name of the scene without the workload: ``bunny`` of ``bunny-shadows``."""
+    return scene.partition("-")[0]
 
 
 def within(found: list[float], known: ModelError, left: float) -> bool:

@@ -1,10 +1,10 @@
-"""Functional caches: L1s, L2 and DRAM rows for requests in order, without time.
+"""Functional caches: L1s and L2 for requests in order, without time.
 
 LRU sets, chosen by a hash (near both to the L1, one set of all lines, and to the L2, whose hash spreads lines evenly).
 As in ``replay``, a write to global memory invalidates the sectors it hits in the L1 and goes to the L2; a write to
 local memory stays in the L1 where it hits. The L2 allocates on every write, writes back evicted dirty sectors, and
-fetches a partly written sector when it is read. Each DRAM bank keeps the row of its last sector open. Not modelled:
-merging into misses under way, lines that cannot be evicted, and a DRAM scheduler that prefers open rows.
+fetches a partly written sector when it is read. Not modelled: merging into misses under way, and lines that cannot be
+evicted.
 """
 
 from typing import NamedTuple
@@ -19,8 +19,8 @@ from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7
 BEFORE = -1  # sentinel in place of an SM: the line is in the L2 before the first cycle; not counted
-READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)  # in sectors
-COUNTERS = 8
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, L1_ACCESSES, L1_MISSES = range(7)  # in sectors
+COUNTERS = 7
 SECTORS = 15
 COUNT_BITS = np.array([bin(sectors).count("1") for sectors in range(16)], np.int64)
 
@@ -38,19 +38,6 @@ def make_sets(sets: int, ways: int) -> Sets:
     return Sets(*(np.full((sets, ways), value, np.int64) for value in (-1, 0, 0)))
 
 
-class Dram(NamedTuple):
-    """Address map as in ``replay.memory.addresses``, without hashes, and each bank's open row (-1: none)."""
-
-    addresses: Addresses
-    row: np.ndarray  # int64[channels, banks]
-
-
-def make_dram(addresses: Addresses) -> Dram:
-    """DRAM with all rows closed."""
-    row = np.full((addresses.channels, addresses.banks), -1, np.int64)
-    return Dram(addresses, row)
-
-
 @loop
 def field(bits: np.ndarray, address: int) -> int:
     """Gather a bit field of an address; rows of ``bits`` are shift right, mask, shift left."""
@@ -58,25 +45,6 @@ def field(bits: np.ndarray, address: int) -> int:
     for index in range(bits.shape[0]):
         found |= ((address >> bits[index, 0]) & bits[index, 1]) << bits[index, 2]
     return found
-
-
-@loop
-def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
-    """Read or write sectors of a line. Blocks interleave over the channels; the row permutes the bank."""
-    for offset in range(4):
-        if (sectors >> offset) & 1:
-            address = (line * 4 + offset) << 5
-            block = address >> dram.addresses.block_shift
-            inside = block // dram.addresses.channels << dram.addresses.block_shift | address & (
-                (1 << dram.addresses.block_shift) - 1
-            )
-            row = field(dram.addresses.row, inside)
-            channel, bank = (
-                block % dram.addresses.channels,
-                (field(dram.addresses.bank, inside) ^ row) % dram.row.shape[1],
-            )
-            count[ROWS_OPENED] += dram.row[channel, bank] != row
-            dram.row[channel, bank] = row
 
 
 @loop
@@ -122,10 +90,10 @@ def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarra
 
 @loop
 def ask_l2(
-    l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
+    l2: Sets, addresses: Addresses, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
     """Read or write the sectors ``asked`` of a line in the L2; a write covers the sectors ``full`` completely."""
-    index = set_of(dram.addresses, line, l2.tag.shape[0])
+    index = set_of(addresses, line, l2.tag.shape[0])
     counted = COUNT_BITS[asked] if line < TABLE_LINES else 0  # ``traffic`` counts entries of intersection tables
     load[index // (l2.tag.shape[0] // load.size)] += counted
     way = find(l2, index, line)
@@ -134,9 +102,7 @@ def ask_l2(
         readable, dirty = l2.readable[index, way], l2.dirty[index, way]
     else:
         way -= 1
-        left = l2.dirty[index, way]
-        count[WRITE_BACKS] += COUNT_BITS[left]
-        ask_dram(dram, l2.tag[index, way], left, count)
+        count[WRITE_BACKS] += COUNT_BITS[l2.dirty[index, way]]
     if writes:
         count[WRITES] += counted
         count[WRITE_MISSES] += COUNT_BITS[asked & ~(readable | dirty)]
@@ -144,14 +110,13 @@ def ask_l2(
     else:
         count[READS] += COUNT_BITS[asked]
         count[READ_MISSES] += COUNT_BITS[asked & ~readable]
-        ask_dram(dram, line, asked & ~readable, count)
         readable |= asked
     use(l2, index, way, line, readable, dirty)
 
 
 @loop
 def read_l1(
-    l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
+    l1: Sets, l2: Sets, addresses: Addresses, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
 ) -> None:
     """Read sectors of a line through the set ``index`` of an L1."""
     way = find(l1, index, line)
@@ -162,18 +127,19 @@ def read_l1(
         way -= 1
         left = l1.dirty[index, way]
         if left:
-            ask_l2(l2, dram, l1.tag[index, way], left, True, left, count, load)
+            ask_l2(l2, addresses, l1.tag[index, way], left, True, left, count, load)
     missing = asked & ~readable
     count[L1_MISSES] += COUNT_BITS[missing]
     if missing:
-        ask_l2(l2, dram, line, missing, False, 0, count, load)
+        ask_l2(l2, addresses, line, missing, False, 0, count, load)
     use(l1, index, way, line, readable | missing, dirty)
 
 
 @loop
 def write_l1(
-    l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray, load: np.ndarray
-) -> None:
+    l1: Sets, l2: Sets, addresses: Addresses, index: int, line: int, asked: int, full: int, count: np.ndarray,
+    load: np.ndarray,
+) -> None:  # fmt: skip
     """Write sectors of a line through the set ``index`` of an L1, which allocates nothing for a write."""
     way = find(l1, index, line)
     kept = 0
@@ -185,13 +151,13 @@ def write_l1(
             l1.readable[index, way] &= ~asked
     count[L1_MISSES] += COUNT_BITS[asked & ~kept]
     if asked & ~kept:
-        ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count, load)
+        ask_l2(l2, addresses, line, asked & ~kept, True, full & ~kept, count, load)
 
 
 @loop
 def run(
-    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int,
-    asked_of: np.ndarray,
+    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets,
+    addresses: Addresses, sms: int, asked_of: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """Send the requests, in order, through the L1s of their SMs; return the counters, int64[COUNTERS].
 
@@ -203,16 +169,16 @@ def run(
         kind = int(sectors[row])
         asked, full = kind & SECTORS, kind >> FULL_SHIFT
         if sm[row] == BEFORE:
-            ask_l2(l2, dram, line[row], asked, False, 0, ignored, nothing)
+            ask_l2(l2, addresses, line[row], asked, False, 0, ignored, nothing)
             continue
         if line[row] >= TABLE_LINES:
-            ask_l2(l2, dram, line[row], asked, True, full, count, nothing)
+            ask_l2(l2, addresses, line[row], asked, True, full, count, nothing)
             continue
         count[L1_ACCESSES] += COUNT_BITS[asked]
         # a hash independent of the L2's
         index = sm[row] * sets + (spread(line[row]) >> MOST_SHIFT) * 7919 % 65521 % sets
         if kind & WRITE:
-            write_l1(l1, l2, dram, index, line[row], asked, full, count, asked_of[window[row]])
+            write_l1(l1, l2, addresses, index, line[row], asked, full, count, asked_of[window[row]])
         else:
-            read_l1(l1, l2, dram, index, line[row], asked, count, asked_of[window[row]])
+            read_l1(l1, l2, addresses, index, line[row], asked, count, asked_of[window[row]])
     return count

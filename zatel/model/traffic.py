@@ -22,7 +22,7 @@ from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES, lines_of, read_static
-from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
+from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
 from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, walk
@@ -179,7 +179,6 @@ class Requests(NamedTuple):
 class Traffic(NamedTuple):
     """Traffic of a GPU's L2 in sectors: reads and writes of the SMs, their misses, and write-backs.
 
-    rows_opened             DRAM rows activated for it.
     l1_accesses, l1_misses  of all L1s, in sectors.
     asked, entered          float64[WINDOWS, slices], sectors asked of each slice in each window, by the L1s and by
                             entries of intersection tables.
@@ -190,7 +189,6 @@ class Traffic(NamedTuple):
     writes: float
     write_misses: float
     write_backs: float
-    rows_opened: float
     l1_accesses: float = 0.0
     l1_misses: float = 0.0
     asked: np.ndarray = np.zeros((WINDOWS, 1))
@@ -210,11 +208,6 @@ class Traffic(NamedTuple):
     def dram_sectors(self) -> float:
         """Sectors that the DRAM reads and writes."""
         return self.read_misses + self.write_backs
-
-    @property
-    def rows_per_sector(self) -> float:
-        """Rows activated per sector that the DRAM reads or writes; 0 without sectors."""
-        return self.rows_opened / max(self.dram_sectors, 1.0)
 
 
 def in_order(
@@ -278,7 +271,7 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     caches = (
         make_sets(gpu.sm.count * max(1, lines // ways), ways),
         make_sets(slices * sets, max(1, round(held / sets))),  # few sets followed: not whole ones
-        make_dram(gpu.addresses),
+        gpu.addresses,
     )
     asked = np.zeros((WINDOWS, slices), np.int64)
     count = run(requests.line, requests.sectors, requests.sm, requests.window, *caches, gpu.sm.count, asked)

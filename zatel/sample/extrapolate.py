@@ -44,12 +44,6 @@ def extrapolate(
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
-    efficiency = float(found["dram_efficiency"] or 0)
-    if counted.rows_opened and not stream.shift:
-        longer = expected_traffic.rows_per_sector / counted.rows_per_sector
-        expected_efficiency = rescale_efficiency(efficiency, used, expected, longer)
-    else:  # with set sampling, row locality is unknown: more load may or may not help, so the geometric mean of both
-        expected_efficiency = (efficiency * rescale_efficiency(efficiency, used, expected)) ** 0.5
     return found | {
         "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
@@ -57,7 +51,7 @@ def extrapolate(
         "gpu_ipc": instructions / cycles,
         "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
         "bandwidth_utilisation": expected,
-        "dram_efficiency": expected_efficiency,
+        "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected),
     }
 
 
@@ -119,7 +113,7 @@ def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
     written = totals["dram_writes"] * atom_bytes / SECTOR_BYTES
     missed = totals["l2_read_misses"], totals["l2_write_misses"]
     l1 = totals["l1d_hits"] + totals["l1d_misses"], totals["l1d_misses"]
-    return Traffic(reads, missed[0], writes, missed[1], written, totals["activates"], *l1)
+    return Traffic(reads, missed[0], writes, missed[1], written, *l1)
 
 
 def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
@@ -127,7 +121,7 @@ def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
 
     scale  work of all warps / work of the sample.
 
-    Ratio estimator, for L2 accesses and rows per sector: model of all x replay / model of the sample.
+    Ratio estimator, for L2 accesses: model of all x replay / model of the sample.
     Difference estimator, for misses, write-backs and the L1s: model of all + scale x (replay - model of the sample). A
     sample may have hardly any misses, so their ratio is unstable. 1,000 misses of all warps and 90 of the sample in the
     model, 100 in the replay, a scale of 10: 1000 + 10 x (100 - 90) = 1,100.
@@ -144,21 +138,16 @@ def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
         max(getattr(whole, name) + scale * (getattr(counted, name) - getattr(part, name)), 0.0)
         for name in ("read_misses", "write_misses", "write_backs", "l1_accesses", "l1_misses")
     ]
-    found = Traffic(reads, missed[0], writes, missed[1], missed[2], 0.0, *missed[3:])
-    rows = whole.rows_per_sector / part.rows_per_sector if part.rows_opened else 1.0
-    return found._replace(rows_opened=counted.rows_per_sector * rows * found.dram_sectors)
+    return Traffic(reads, missed[0], writes, missed[1], *missed[2:])
 
 
-def rescale_efficiency(efficiency: float, used: float, expected: float, longer: float = 1.0) -> float:
+def rescale_efficiency(efficiency: float, used: float, expected: float) -> float:
     """Efficiency of a DRAM channel at the utilisation ``expected`` instead of ``used``.
 
-    longer  active time per request, relative to the measured channel.
-
-    A sample's channels serve more or fewer SMs than the whole GPU's and hold other rows. With random arrivals a channel
-    idles with probability exp(-rate x active time per request). So the idle share is raised to the power by which rate
-    and active time grow.
+    A sample's channels serve more or fewer requests than the whole GPU's. With random arrivals a channel idles with
+    probability exp(-rate x active time per request). So the idle share is raised to the power by which the rate grows.
     """
     if used <= 0.0 or efficiency <= 0.0:
         return efficiency
     idle = max(1.0 - used / efficiency, 1e-9)
-    return float(expected / (1.0 - exact.power(idle, expected / used * longer)))
+    return float(expected / (1.0 - exact.power(idle, expected / used)))

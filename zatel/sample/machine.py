@@ -27,8 +27,9 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
     """Machine for a ``fraction`` of the warps of a launch: the part of the GPU that they fill ``ROUNDS`` times.
 
     A trade-off: a larger machine has a memory nearer to the whole GPU's (SMs that share an L2 slice, requests of a step
-    that meet in a DRAM channel; with one channel its efficiency is 16 % higher, so at least two). A smaller one
-    spends less of its time in ramp-up and drain.
+    that meet in a DRAM channel). A smaller one spends less of its time in ramp-up and drain. It has at least the SMs of
+    ``LEAST_CONTROLLERS``, since one channel alone is 16 % more efficient, and more channels than the SMs' part of the
+    GPU's would queue less.
     """
     alone = dataclasses.replace(
         gpu, sm=dataclasses.replace(gpu.sm, count=1)
@@ -37,9 +38,10 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
     places, slots = ctas * need.warps, gpu.rt.cores * gpu.rt.warps
     if fraction == 1.0:
         return Machine(gpu.sm.count, gpu.memory.count, places, slots)
-    sms = min(max(1, int(fraction * trace.rows("warps") / (ROUNDS * places))), gpu.sm.count)
-    controllers = max(min(LEAST_CONTROLLERS, gpu.memory.count), round(gpu.memory.count * sms / gpu.sm.count))
-    return Machine(sms, controllers, places, slots)
+    per_controller = gpu.sm.count / gpu.memory.count
+    filled = int(fraction * trace.rows("warps") / (ROUNDS * places))
+    sms = min(max(1, filled, round(LEAST_CONTROLLERS * per_controller)), gpu.sm.count)
+    return Machine(sms, max(1, round(sms / per_controller)), places, slots)
 
 
 def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: Machine) -> Machine:

@@ -41,7 +41,6 @@ COUNTED = {
     "l2_write_hits": tuple(("l2", f"write_{kind}hits") for kind in ("", "pending_")),
     "l2_write_misses": tuple(("l2", f"write_{kind}_misses") for kind in ("line", "sector")),
     "dram_writes": (("dram", "writes"),),
-    "activates": (("dram", "activates"),),
     "rt_warp_cycles": (("rt_unit", "warp_cycles"),),
     "resident_warp_cycles": (("sm", "resident_warp_cycles"),),
     "waits_for_rt": (("stack", "rt_unit"),),

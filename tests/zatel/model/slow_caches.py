@@ -1,11 +1,11 @@
-"""The functional caches and open rows once more, with dicts: the slow twin of ``zatel.model.traffic.traffic``."""
+"""The functional caches once more, with dicts: the slow twin of ``zatel.model.traffic.traffic``."""
 
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES
 from rayplay.zatel.model.traffic import WINDOWS, Requests
 from rayplay.zatel.model.walk import HIT_LINES
 
-READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, L1_ACCESSES, L1_MISSES = range(7)
 
 
 class SlowSets:
@@ -44,8 +44,7 @@ class SlowCaches:
         slices = self.addresses.channels * self.addresses.slices
         self.l1 = SlowSets(gpu.sm.count * l1_sets, gpu.l1.ways)
         self.l2 = SlowSets(slices * l2_sets, gpu.l2.ways)
-        self.opened: dict[tuple[int, int], int] = {}
-        self.count, self.load = [0] * 8, [[0] * slices for _ in range(WINDOWS)]
+        self.count, self.load = [0] * 7, [[0] * slices for _ in range(WINDOWS)]
 
     def place_of(self, address: int) -> tuple[int, int]:
         """Channel, and the address inside it."""
@@ -57,23 +56,13 @@ class SlowCaches:
         channel, inside = self.place_of(line * 128)
         return channel * self.addresses.slices + sum_of(self.addresses.bank.tolist(), inside) % self.addresses.slices
 
-    def ask_dram(self, line: int, needed: int, counted: int) -> None:
-        for sector in (4 * line + offset for offset in range(4) if needed >> offset & 1):
-            channel, inside = self.place_of(sector * 32)
-            bank, row = (sum_of(bits.tolist(), inside) for bits in (self.addresses.bank, self.addresses.row))
-            place = channel, (bank ^ row) % self.addresses.banks
-            self.count[ROWS_OPENED] += (self.opened.get(place) != row) * counted
-            self.opened[place] = row
-
     def ask_l2(self, line: int, asked: int, write: bool, full: int, window: int, counted: int = 1) -> None:
         self.load[window][self.slice_of(line)] += asked.bit_count() * counted
-        state, (gone, dirty) = self.l2.use(self.slice_of(line) * self.l2_sets + slow_spread(line) % self.l2_sets, line)
+        state, (_, dirty) = self.l2.use(self.slice_of(line) * self.l2_sets + slow_spread(line) % self.l2_sets, line)
         missed = asked & ~(state[0] | state[1]) if write else asked & ~state[0]
         at = (WRITES, WRITE_MISSES) if write else (READS, READ_MISSES)
         for counter, number in zip((*at, WRITE_BACKS), (asked, missed, dirty), strict=True):
             self.count[counter] += number.bit_count() * counted
-        self.ask_dram(gone, dirty, counted)
-        self.ask_dram(line, 0 if write else missed, counted)
         state[0] |= full if write else asked
         state[1] |= asked if write else 0
 

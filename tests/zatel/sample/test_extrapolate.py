@@ -15,8 +15,8 @@ from rayplay.zatel.sample.replay import Replayed
 
 def test_a_step_takes_longer_where_caches_miss_more() -> None:
     gpu = load("mobile")  # an L2 hit 160 cycles; DRAM 100, and 20 + 20 ticks of 3500 MHz at 1365 MHz
-    few = Traffic(100.0, 10.0, 0.0, 0.0, 0.0, 0.0, 200.0, 50.0)
-    many = Traffic(100.0, 20.0, 0.0, 0.0, 0.0, 0.0, 200.0, 60.0)
+    few = Traffic(100.0, 10.0, 0.0, 0.0, 0.0, 200.0, 50.0)
+    many = Traffic(100.0, 20.0, 0.0, 0.0, 0.0, 200.0, 60.0)
     dram = 100 + 40 * 1365 / 3500
     assert later(gpu, many, few) == pytest.approx(160 * 0.05 + dram * (0.3 * 0.2 - 0.25 * 0.1))
     assert later(gpu, few, few) == 0.0
@@ -120,7 +120,7 @@ def asked_for(asked: float, entered: float) -> Traffic:
     """Sectors of the first of two slices in every window, half of them reads, and entries in its tables."""
     slices = np.tile([1.0, 0.0], (WINDOWS, 1))
     each = asked * WINDOWS
-    counts = each / 2, 0.0, each / 2 + entered * WINDOWS, 0.0, 0.0, 0.0
+    counts = each / 2, 0.0, each / 2 + entered * WINDOWS, 0.0, 0.0
     return Traffic(*counts, asked=asked * slices, entered=entered * slices)
 
 

@@ -83,15 +83,9 @@ def test_sampling_errors_shrink_with_the_fraction() -> None:
 
 
 def test_traffic_is_corrected_by_hand() -> None:
-    whole = Traffic(1000.0, 300.0, 500.0, 100.0, 90.0, 195.0)
-    part = Traffic(100.0, 20.0, 50.0, 10.0, 5.0, 20.0)
-    counted = Traffic(110.0, 21.0, 45.0, 8.0, 6.0, 21.6)
+    whole = Traffic(1000.0, 300.0, 500.0, 100.0, 90.0)
+    part = Traffic(100.0, 20.0, 50.0, 10.0, 5.0)
+    counted = Traffic(110.0, 21.0, 45.0, 8.0, 6.0)
     found = correct(Matched(1.0, whole, part), counted, 10.0)
     assert found[:5] == pytest.approx((1100.0, 310.0, 450.0, 80.0, 100.0))
-    # rows for a sector: 0.8 counted, 0.5 of all where the sample has 0.8
-    assert found.rows_per_sector == pytest.approx(0.8 * 0.5 / 0.8)
-    assert correct(Matched(1.0, part, part), counted, 1.0)[:8] == pytest.approx(counted[:8])
-
-
-def test_rows_that_are_opened_more_often_lower_the_efficiency() -> None:
-    assert rescale_efficiency(0.4, 0.1, 0.1, 2.0) == pytest.approx(0.1 / (7 / 16))
+    assert correct(Matched(1.0, part, part), counted, 1.0)[:7] == pytest.approx(counted[:7])
