@@ -4,7 +4,8 @@
 
 One seeded sample is a trial. A trace is named by its scene, or by scene and workload (``bunny-shadows``). Full replays
 and trials are kept in --store, so an interrupted run resumes. Writes ``zatel/sample/model_errors.csv`` (--table), the
-source of every interval's model error; rows of other scenes and sizes stay. Prints the coverage of each metric with this table, and with one without the estimated scene.
+source of every interval's model error; rows of other scenes and sizes stay. Prints the coverage of each metric with
+this table, and with one without the estimated scene.
 """
 
 import csv

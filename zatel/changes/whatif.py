@@ -19,6 +19,7 @@ from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Work, estimate_many
+from rayplay.zatel.sample.report import sample_record
 
 # Changes of an architect's interest: RT unit, caches, SMs, memory, schedulers; legal on both GPUs.
 CHANGES = {
@@ -42,16 +43,25 @@ class Design(NamedTuple):
 
     predicted  metric -> relative change.
     full       the same from full replays; ``None`` unless asked for.
+    sample     size of the sample and of the machine that replayed it, as in ``sample.report.sample_record``.
     """
 
     name: str
     predicted: Metrics
     full: Metrics | None
+    sample: dict[str, float]
 
 
 class WhatIf(NamedTuple):
-    """Designs, noise floor of each metric, and the full replays' noise floor (``None`` unless asked for)."""
+    """Effects of changes.
 
+    sample      of the unchanged GPU, as in ``Design``.
+    designs     each change and its effect.
+    floor       noise floor of each metric.
+    full_floor  noise floor of the full replays; ``None`` unless asked for.
+    """
+
+    sample: dict[str, float]
     designs: list[Design]
     floor: dict[str, float]
     full_floor: dict[str, float] | None
@@ -129,8 +139,9 @@ def what_if(
     count = len(twins)
     found_changes, floor = _changes(predicted, count)
     full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
-    rows = [Design(*row) for row in zip(changes, found_changes, full_changes, strict=True)]
-    return WhatIf(rows, floor, full_floor)
+    samples = [sample_record(one) for one in found]
+    rows = [Design(*row) for row in zip(changes, found_changes, full_changes, samples[count:], strict=True)]
+    return WhatIf(samples[0], rows, floor, full_floor)
 
 
 def _changes(runs: Sequence[Metrics], twins: int) -> tuple[list[dict[str, float | None]], dict[str, float]]:

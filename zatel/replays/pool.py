@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -27,6 +27,9 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
     """Pool of ``count`` processes, which are terminated when the block ends early.
 
     replayed  name of a process's work, for the message.
+
+    Work is given by ``submit`` and never cancelled, as ``map`` does after an error: Python 3.11's pool cannot tell
+    cancelled work that its processes ended, and its queue then holds this process up for ever.
 
     Ctrl-C ends the processes, and then the block as soon as it asks for a future that they did not finish.
 
@@ -90,15 +93,6 @@ class _Pool(ProcessPoolExecutor):
         if self._interrupts:
             raise KeyboardInterrupt
         return future
-
-    def map(self, call: Callable[..., Any], *iterables: Iterable[Any], **_named: Any) -> Iterator[Any]:
-        """Results in order; after an error nothing is cancelled.
-
-        Python 3.11's pool cannot tell cancelled work that its processes ended. Its own thread fails, and this process
-        waits at its end for a queue that no other reads.
-        """
-        futures = [self.submit(call, *arguments) for arguments in zip(*iterables, strict=True)]
-        return (future.result() for future in futures)
 
 
 class _Process(SpawnProcess):

@@ -8,6 +8,7 @@
 5. ``intervals`` and ``model_error`` give each metric's confidence interval.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -34,28 +35,31 @@ ERRORS = read_table()
 class Work(NamedTuple):
     """Facts of every warp that need no replay.
 
-    stream  memory requests.
-    cta     int64[warps], CTA of each in launch order.
-    held    their rows, where they fit into memory.
-    whole   functional traffic of all warps by GPU, computed on first use.
+    stream       memory requests.
+    cta          int64[warps], CTA of each in launch order.
+    held         their rows, where they fit into memory.
+    whole        functional traffic of all warps by GPU, computed on first use.
+    cpu_seconds  processor time of reading.
     """
 
     stream: Stream
     cta: np.ndarray
     held: Held
     whole: dict[object, Traffic]
+    cpu_seconds: float
 
 
 class Estimate(NamedTuple):
     """Estimated metrics and the sample behind them.
 
-    metrics    the seven metrics of Table I.
-    intervals  95 % confidence interval of each.
-    warps      bool[warps], the sample.
-    share      of all thread instructions, in the sample.
-    rounds     times that all warps fill the whole GPU.
-    machine    that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
-    replayed   outcome of the replay.
+    metrics      the seven metrics of Table I.
+    intervals    95 % confidence interval of each.
+    warps        bool[warps], the sample.
+    share        of all thread instructions, in the sample.
+    rounds       times that all warps fill the whole GPU.
+    machine      that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
+    replayed     outcome of the replay.
+    cpu_seconds  processor time of reading all warps' work, and of matching the machines of all GPUs.
     """
 
     metrics: dict[str, float | None]
@@ -67,6 +71,7 @@ class Estimate(NamedTuple):
     gpu: Gpu
     l2_share: float
     replayed: Replayed
+    cpu_seconds: tuple[float, float]
 
     def __repr__(self) -> str:
         return (
@@ -99,9 +104,10 @@ def read_work(trace: Trace) -> Work:
     """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
-    held = Held()
+    held, begun = Held(), time.process_time()
     stream = read_stream(trace, held.add)
-    return Work(stream, np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1], held, {})
+    cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
+    return Work(stream, cta, held, {}, time.process_time() - begun)
 
 
 def estimate(trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work | None = None) -> Estimate:
@@ -126,6 +132,7 @@ def estimate_many(
     if not 0.0 < fraction <= 1.0:
         raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
     work = work or read_work(trace)
+    begun = time.process_time()
     chosen = sample(work, fraction, seed).chosen[work.cta]
     rows = read_rows(trace, work.held, chosen, work.stream.first)
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
@@ -137,6 +144,7 @@ def estimate_many(
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     part = as_source(trace, rows)
+    cost = work.cpu_seconds, time.process_time() - begun
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
     replays = replay_all(jobs, workers)
     instructions = float(work.stream.executed.sum())
@@ -149,7 +157,9 @@ def estimate_many(
         rounds = len(chosen) / (parts[0].sms * parts[0].places)
         known = model_errors(ERRORS, int(chosen.sum()), rounds)
         intervals = confidence(metrics, replayed, known, float(chosen.mean()), likeness)
-        found.append(Estimate(metrics, intervals, chosen, taken, rounds, parts[1], description, own.share, replayed))
+        found.append(
+            Estimate(metrics, intervals, chosen, taken, rounds, parts[1], description, own.share, replayed, cost)
+        )
     return found
 
 

@@ -74,8 +74,8 @@ def replay_all(jobs: list[tuple[MemorySource, Any, int]], workers: int = 1) -> l
     if workers == 1:
         return [replay_one(*job) for job in tqdm(jobs, desc="replay", unit="sample", disable=None, leave=False)]
     with processes(workers, "a sample") as pool:
-        found = pool.map(replay_one, *zip(*jobs, strict=True))
-        return list(tqdm(found, desc="replay", total=len(jobs), unit="sample", disable=None, leave=False))
+        futures = [pool.submit(replay_one, *job) for job in jobs]
+        return [one.result() for one in tqdm(futures, desc="replay", unit="sample", disable=None, leave=False)]
 
 
 def replay_one(source: MemorySource, gpu: Any, interval: int) -> Replayed:

@@ -13,7 +13,7 @@ KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  
 def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     """Cost of the samples, and one line per metric: estimate, interval, and the full value where it is known."""
     last = steps[-1]
-    lines = [cost_text(step) for step in steps]
+    lines = [*(f"{sample_text(step)} in {step.replayed.cpu_seconds:.1f} s" for step in steps), cost_text(steps)]
     lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
     for name, rule in RULES.items():
         interval = last.intervals[name]
@@ -26,12 +26,23 @@ def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     return "\n".join(lines)
 
 
-def cost_text(step: Estimate) -> str:
-    """Cost of one sample: warps, instructions, machine and time in one line."""
+def sample_text(step: Estimate) -> str:
+    """Warps, instructions and machine of one sample in one line."""
     return (
         f"replayed {int(step.warps.sum()):,} of {len(step.warps):,} warps, {100 * step.share:.1f} % of the"
         f" instructions, on {step.machine.sms} SMs and {step.machine.controllers} memory controllers with"
-        f" {step.gpu.l2.bytes // 1024:,} KB of L2 in {step.replayed.cpu_seconds:.1f} s"
+        f" {step.gpu.l2.bytes // 1024:,} KB of L2"
+    )
+
+
+def cost_text(steps: Sequence[Estimate]) -> str:
+    """Processor time of all samples by what it was spent on, beside the expected time of replaying everything."""
+    reading, last = steps[0].cpu_seconds[0], steps[-1].replayed.cpu_seconds / max(steps[-1].share, 1e-9)
+    models, replays = sum(step.cpu_seconds[1] for step in steps), sum(step.replayed.cpu_seconds for step in steps)
+    return (
+        f"{reading + models + replays:.1f} s of processor time: {reading:.1f} s to read all warps,"
+        f" {models:.1f} s of functional caches, {replays:.1f} s of replay; a full replay takes about {last:.1f} s"
+        " and the time to read"
     )
 
 
@@ -43,11 +54,13 @@ def as_json(steps: Sequence[Estimate], trace: str, gpu: str, seed: int, full: Fu
         | ({"full": full[name], "error": relative_error(last.metrics[name], full[name])} if full else {})
         for name in RULES
     }
-    samples = [
-        {
-            "warps": int(step.warps.sum()), "share": step.share, "sms": step.machine.sms,
-            "controllers": step.machine.controllers, "l2_bytes": step.gpu.l2.bytes,
-        }
-        for step in steps
-    ]  # fmt: skip
+    samples = [sample_record(step) for step in steps]
     return {"trace": trace, "gpu": gpu, "seed": seed, "confidence": 0.95, "metrics": metrics, "samples": samples}
+
+
+def sample_record(step: Estimate) -> dict[str, float]:
+    """Size of a sample and of the machine that replayed it."""
+    return {
+        "warps": int(step.warps.sum()), "share": step.share, "sms": step.machine.sms,
+        "controllers": step.machine.controllers, "l2_bytes": step.gpu.l2.bytes,
+    }  # fmt: skip

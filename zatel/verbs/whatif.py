@@ -11,7 +11,7 @@ from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_s
 from rayplay.zatel.verbs.targets import check_json_target
 
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
-KEYS = frozenset({"noise_floor", "full_noise_floor", "designs"})  # of the file
+KEYS = frozenset({"sample", "noise_floor", "full_noise_floor", "designs"})  # of the file
 BELOW = "~"  # marks a change within the noise
 
 
@@ -61,16 +61,32 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
 
 
 def table_text(found: Any) -> str:
-    """Table with a line per design and a column per metric; ``BELOW`` marks a change within the noise."""
-    lines = [f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN)]
+    """Sample, and a table with a line per design and a column per metric; ``BELOW`` marks a change within the noise.
+
+    A line names the machine that replays a design's sample where it is another than the unchanged GPU's.
+    """
+    lines = [
+        "each design replays " + sample_text(found.sample),
+        f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN),
+    ]
     lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
     for design in found.designs:
         lines.append(f"{design.name:<28}" + "".join(cell(design.predicted[name], found.floor[name]) for name in SHOWN))
+        if any(design.sample[name] != found.sample[name] for name in ("sms", "controllers")):
+            lines.append("  " + sample_text(design.sample))
         if design.full is not None and found.full_floor is not None:
             cells = (cell(design.full[name], found.full_floor[name]) for name in SHOWN)
             lines.append(f"{'  full replay':<28}" + "".join(cells))
     lines.append(f"{BELOW} below the noise floor: says nothing")
     return "\n".join(lines)
+
+
+def sample_text(sample: dict[str, float]) -> str:
+    """Size of a sample and of its machine in one line."""
+    return (
+        f"{sample['warps']:,} warps, {100 * sample['share']:.1f} % of the instructions, on {sample['sms']} SMs and"
+        f" {sample['controllers']} memory controllers with {sample['l2_bytes'] // 1024:,} KB of L2"
+    )
 
 
 def cell(change: float | None, floor: float) -> str:
@@ -82,5 +98,9 @@ def cell(change: float | None, floor: float) -> str:
 
 def as_json(found: Any) -> dict[str, Any]:
     """Content of the file, without times: equal comparisons are equal files."""
-    designs = [{"change": one.name, "predicted": one.predicted, "full": one.full} for one in found.designs]
-    return {"noise_floor": found.floor, "full_noise_floor": found.full_floor, "designs": designs}
+    designs = [
+        {"change": one.name, "predicted": one.predicted, "full": one.full, "sample": one.sample}
+        for one in found.designs
+    ]
+    floors = {"noise_floor": found.floor, "full_noise_floor": found.full_floor}
+    return {"sample": found.sample, **floors, "designs": designs}

@@ -70,7 +70,7 @@ def test_an_estimate_shows_its_intervals() -> None:
 
 
 def test_changes_are_shown_beside_the_noise_floor() -> None:
-    study = WhatIf([Design("l1 <b>", {"gpu_cycles": -0.25}, None)], {"gpu_cycles": 0.01}, None)
+    study = WhatIf({}, [Design("l1 <b>", {"gpu_cycles": -0.25}, None, {})], {"gpu_cycles": 0.01}, None)
     assert shown(study)[1:] == [["l1 <b>", "gpu_cycles", "-0.25", "0.01"]]
     assert study.to_pandas()["predicted"].tolist() == [-0.25]
 

@@ -54,7 +54,8 @@ if __name__ == "__main__":
     for _ in range(4):
         try:
             with processes(2, "a group") as pool:
-                list(pool.map(fail, [bytes(1 << 20)] * 40))
+                for future in [pool.submit(fail, bytes(1 << 20)) for _ in range(40)]:
+                    future.result()
         except ValueError as error:
             print(error)
 """
