@@ -3,4 +3,4 @@
 Every text that comes from a file passes ``markup.tag``, which escapes it. The script and the style are constant.
 """
 
-LAYERS = ("markup", "pictures", "run", "charts", "tables", "detail", "comparison", "page")
+LAYERS = ("markup", "pictures", "run", "charts", "tables", "detail", "comparison", "forecast", "page")

@@ -15,6 +15,7 @@ from rayplay.replay.verdict import Figure, shown, six
 from rayplay.report import charts, pictures
 from rayplay.report.comparison import comparison, noise_floor
 from rayplay.report.detail import sections
+from rayplay.report.forecast import Forecast, forecasts
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
 from rayplay.report.tables import wide
@@ -25,10 +26,11 @@ MOST_CHANGES = 6  # of the GPU that the header names
 DIGITS = 12  # of a digest in the header; hovering shows all
 
 
-def page(runs: Sequence[Run], trifles: Sequence[Run] = ()) -> str:
+def page(runs: Sequence[Run], trifles: Sequence[Run] = (), predicted: Sequence[Forecast] = ()) -> str:
     """The HTML of results; the first is the base of the others.
 
-    trifles  replays of the base with a trifle changed, whose differences are the noise floor.
+    trifles    replays of the base with a trifle changed, whose differences are the noise floor.
+    predicted  predictions and estimates of the base.
     """
     style, script = (files("rayplay.report").joinpath(name).read_text() for name in ("style.css", "script.js"))
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -41,7 +43,8 @@ def page(runs: Sequence[Run], trifles: Sequence[Run] = ()) -> str:
     firsts = [of_run(number, first_screen(run, runs[0]), "first") for number, run in enumerate(runs)]
     details = [of_run(number, list(sections(run)), "detail") for number, run in enumerate(runs)]
     compared = comparison(runs, noise_floor(runs[0], trifles)) if len(runs) > 1 else None
-    main = tag("main", switch(runs), *firsts, compared, *details)
+    guessed = forecasts(predicted, runs[0]) if predicted else None
+    main = tag("main", switch(runs), *firsts, compared, guessed, *details)
     body = tag("body", main, tag("div", id="tip", role="status", hidden=True), tag("script", Markup(script)))
     return f"{BEGIN}{head}{body}</html>\n"
 

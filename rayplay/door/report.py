@@ -22,6 +22,8 @@ def parser(verb: str) -> Parser:
                       help="trace that the results replay: picture, rays, warps, program")  # fmt: skip
     made.add_argument("--noise", action="append", default=[], type=result_name, metavar="RESULT",
                       help="replay of the base with a trifle changed, for the noise floor; repeatable")  # fmt: skip
+    made.add_argument("--prediction", action="append", default=[], type=Path, metavar="PREDICTION",
+                      help="folder of predict or file of estimate, shown beside the base; repeatable")  # fmt: skip
     made.add_argument("--out", type=location, metavar="NAME.html", help="page to write (default: RESULT.html, here)")
     add_limits(made)
     made.set_defaults(perform=perform)
@@ -35,12 +37,14 @@ def perform(arguments: argparse.Namespace) -> int:
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
     from rayplay.formats.place.publish import atomic_file
+    from rayplay.report.forecast import read_forecast
     from rayplay.report.page import page
     from rayplay.report.run import Run
 
     trace = open_trace(arguments.trace) if arguments.trace is not None else None
     runs = [Run(open_result(path), trace) for path in arguments.results]
-    written = page(runs, [Run(open_result(path)) for path in arguments.noise]).encode()
+    trifles = [Run(open_result(path)) for path in arguments.noise]
+    written = page(runs, trifles, [read_forecast(path) for path in arguments.prediction]).encode()
     with atomic_file(out) as partial:
         partial.write_bytes(written)
     record = {"out": str(out), "bytes": len(written), "verdict": runs[0].verdict}
