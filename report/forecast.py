@@ -62,12 +62,29 @@ def number(place: str, given: Any) -> float | None:
 
 
 def forecasts(found: Sequence[Forecast], full: Run) -> Markup:
-    """The section of ``found``, a table for each; errors are relative to ``full``."""
+    """The section of ``found``, a table for each; errors are relative to ``full``.
+
+    Raises ``UserError`` for a prediction of another trace or GPU.
+    """
+    for each in found:
+        expect_same(each, full)
     tables = [
         table(HEADS, rows(each, full), f"{each.name}: {each.trace} on {each.gpu}, beside {full.name}") for each in found
     ]
     note = "Intervals have 95 % confidence; predict gives none. Errors are relative to the full replay."
     return section("Predictions", *tables, note=note)
+
+
+def expect_same(each: Forecast, full: Run) -> None:
+    """Refuse a prediction of another trace or GPU than ``full`` replays; a path of a GPU's description says nothing."""
+    made = full.result.manifest.provenance
+    known = {"trace": made.get("trace", each.trace), "gpu": made.get("gpu", each.gpu)}
+    if isinstance(known["gpu"], dict):
+        known["gpu"] = known["gpu"].get("name")
+    for name, wanted in known.items():
+        found = getattr(each, name)
+        if found != wanted and not (name == "gpu" and found.endswith(".toml")):
+            raise UserError(f"--prediction {each.name}: {name} must be {wanted}, as of {full.name}, found {found}")
 
 
 def rows(each: Forecast, full: Run) -> list[tuple[Any, ...]]:

@@ -1,12 +1,13 @@
 """Predictions on the page: values, intervals and errors are the file's and the result's; other files are refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.report.forecast import read_forecast, rows
+from rayplay.report.forecast import Forecast, forecasts, read_forecast, rows
 from rayplay.report.page import page
 from rayplay.report.run import Run
 from tests.report.pages import Parsed
@@ -57,3 +58,11 @@ def test_a_folder_of_predict_is_read(runs: list[Run], tmp_path: Path) -> None:
 def test_another_file_is_refused(metrics: object, words: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=words):
         read_forecast(written(tmp_path / "e.json", metrics))
+
+
+@pytest.mark.parametrize(("name", "other"), [("trace", "other.trace"), ("gpu", "rtx2060")])
+def test_a_prediction_of_another_trace_or_gpu_is_refused(runs: list[Run], name: str, other: str) -> None:
+    of_it = Forecast("e.json", "sample.trace", "mobile", {})
+    assert forecasts([of_it, replace(of_it, gpu="my/mobile.toml")], runs[0])
+    with pytest.raises(UserError, match=f"e.json: {name} must be .*, found {other}"):
+        forecasts([replace(of_it, **{name: other})], runs[0])
