@@ -24,10 +24,19 @@ from rayplay.zatel.replays.result_cache import Store, engine_identity, trace_ide
 from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Work, estimate, read_work
 from rayplay.zatel.sample.intervals import sampling_errors
-from rayplay.zatel.sample.model_error import COLUMNS, TABLE, ModelError, Spread, bounds, model_errors, read_table
+from rayplay.zatel.sample.model_error import (
+    COLUMNS,
+    TABLE,
+    ModelError,
+    Spread,
+    bounds,
+    model_errors,
+    read_table,
+    scene_of,
+)
 
 CODE = Path(__file__).resolve().parents[2] / "zatel"
-# scene, gpu, fraction, warps, rounds, size, metrics: name -> [estimate, truth, standard error, degrees]
+# scene, gpu, fraction, warps, rounds, steps, size, metrics: name -> [estimate, truth, standard error, degrees]
 Trial = dict[str, Any]
 
 
@@ -66,7 +75,7 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
     metrics = {name: [found.metrics[name], full[name], *errors[name]] for name in RULES if np.isfinite(errors[name][0])}
     share = min(found.machine.sms / gpu.sm.count, float(found.warps.mean()))
     value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
-    value |= {"warps": int(found.warps.sum()), "rounds": found.rounds}
+    value |= {"warps": int(found.warps.sum()), "rounds": found.rounds, "steps": found.steps}
     store.put(key, value)
     return value
 
@@ -79,17 +88,17 @@ def code_text() -> str:
 
 def table(trials: list[Trial]) -> list[Spread]:
     """A row per scene, GPU, fraction and metric."""
-    groups: dict[tuple[str, str, float, int, float, str], list[tuple[float, float]]] = {}
+    groups: dict[tuple[str, str, float, int, float, float, str], list[tuple[float, float]]] = {}
     for one in trials:
         for name, (value, truth, error, _) in one["metrics"].items():
             if value:
-                key = one["scene"], one["gpu"], one["fraction"], one["warps"], one["rounds"], name
+                key = one["scene"], one["gpu"], one["fraction"], one["warps"], one["rounds"], one["steps"], name
                 groups.setdefault(key, []).append((truth / value - 1.0, error))
     rows = []
-    for (scene, gpu, fraction, warps, rounds, name), found in groups.items():
+    for (scene, gpu, fraction, warps, rounds, steps, name), found in groups.items():
         error, sampling = (float(np.sqrt(np.mean(np.square(column)))) for column in zip(*found, strict=True))
         spread = float(np.std([off for off, _ in found], ddof=1)) if len(found) > 1 else 0.0
-        rows.append(Spread(scene, gpu, fraction, warps, rounds, len(found), name, error, spread, sampling))
+        rows.append(Spread(scene, gpu, fraction, warps, rounds, steps, len(found), name, error, spread, sampling))
     return rows
 
 
@@ -99,14 +108,15 @@ def write_table(rows: list[Spread], path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(
-            [*row[:4], f"{row.rounds:.4g}", *row[5:7], *(f"{value:.4g}" for value in row[7:])] for row in rows
+            [*row[:4], f"{row.rounds:.4g}", f"{row.steps:.4g}", *row[6:8], *(f"{value:.4g}" for value in row[8:])]
+            for row in rows
         )
 
 
 def report(trials: list[Trial], rows: list[Spread]) -> None:
     """Print per metric mean absolute error, bias, mean model error, and coverage with and without the scene."""
     scenes = {one["scene"] for one in trials}
-    others = {scene: [row for row in rows if first_word(row.scene) != first_word(scene)] or rows for scene in scenes}
+    others = {scene: [row for row in rows if scene_of(row.scene) != scene_of(scene)] or rows for scene in scenes}
     print(
         f"{len(trials)} trials, {len(scenes)} scenes\n{'metric':<24} error %  bias %  machine %  covered %  left out %"
     )
@@ -115,7 +125,7 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
         known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
         errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
         both = [
-            [model_errors(of, one["warps"], one["rounds"])[name] for of in (rows, others[one["scene"]])]
+            [model_errors(of, one["warps"], one["rounds"], one["steps"])[name] for of in (rows, others[one["scene"]])]
             for one, _ in known
         ]
         covers = [
@@ -128,11 +138,6 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
         print(f"{name:<24} {{:7.1f}} {{:+7.1f}} {{:10.1f}} {{:10.1f}} {{:11.1f}}".format(*numbers))
     shown = 100 * np.mean(total, axis=0)
     print(f"{'all':<24} {'':7} {'':7} {'':10} {shown[0]:10.1f} {shown[1]:11.1f}")
-
-
-def first_word(scene: str) -> str:
-    """Name of the scene without the workload: ``bunny`` of ``bunny-shadows``."""
-    return scene.partition("-")[0]
 
 
 def within(found: list[float], known: ModelError, left: float) -> bool:

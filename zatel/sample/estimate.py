@@ -57,6 +57,7 @@ class Estimate(NamedTuple):
     warps        bool[warps], the sample.
     share        of all thread instructions, in the sample.
     rounds       times that all warps fill the whole GPU.
+    steps        of a warp, the mean of all.
     machine      that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
     replayed     outcome of the replay.
     cpu_seconds  processor time of reading all warps' work, and of matching the machines of all GPUs.
@@ -67,6 +68,7 @@ class Estimate(NamedTuple):
     warps: np.ndarray
     share: float
     rounds: float
+    steps: float
     machine: Machine
     gpu: Gpu
     l2_share: float
@@ -135,32 +137,45 @@ def estimate_many(
     begun = time.process_time()
     chosen = sample(work, fraction, seed).chosen[work.cta]
     rows = read_rows(trace, work.held, chosen, work.stream.first)
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
-    first_whole, first_part = machines[0]
-    machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
-    if counts:
-        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
+    machines = machines_of(gpus, trace, fraction, counts)
     matched = find_machines(gpus, machines, work, chosen, rows.line, rows.sectors)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     part = as_source(trace, rows)
     cost = work.cpu_seconds, time.process_time() - begun
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
-    replays = replay_all(jobs, workers)
-    instructions = float(work.stream.executed.sum())
-    taken = float(work.stream.executed[chosen].sum() / instructions)
-    found = []
-    for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
-        metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
-        size = parts[1].sms / parts[0].sms
-        likeness = min(float(chosen.mean()), size, 1.0 / size)
-        rounds = len(chosen) / (parts[0].sms * parts[0].places)
-        known = model_errors(ERRORS, int(chosen.sum()), rounds)
-        intervals = confidence(metrics, replayed, known, float(chosen.mean()), likeness)
-        found.append(
-            Estimate(metrics, intervals, chosen, taken, rounds, parts[1], description, own.share, replayed, cost)
-        )
-    return found
+    outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
+    return [conclude(work.stream, chosen, cost, *outcome) for outcome in outcomes]
+
+
+def machines_of(
+    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None
+) -> list[tuple[Machine, Machine]]:
+    """Each GPU as a machine, and the machine that replays the sample; ``counts`` as in ``estimate_many``."""
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
+    first_whole, first_part = machines[0]
+    machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
+    if counts:
+        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
+    return machines
+
+
+def conclude(
+    stream: Stream, chosen: np.ndarray, cost: tuple[float, float], gpu: Gpu, parts: tuple[Machine, Machine],
+    matched: Matched, scaled: Gpu, replayed: Replayed,
+) -> Estimate:  # fmt: skip
+    """Estimate of one GPU from the replay of the ``chosen``, bool[warps], on the second of ``parts``."""
+    whole, part = parts
+    instructions = float(stream.executed.sum())
+    metrics = extrapolate(gpu, whole, part, stream, instructions, chosen, matched, replayed)
+    taken, size = float(chosen.mean()), part.sms / whole.sms
+    rounds, steps = len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
+    known = model_errors(ERRORS, int(chosen.sum()), rounds, steps)
+    intervals = confidence(metrics, replayed, known, taken, min(taken, size, 1.0 / size))
+    share = float(stream.executed[chosen].sum() / instructions)
+    return Estimate(
+        metrics, intervals, chosen, share, rounds, steps, part, scaled, matched.share, replayed, cost
+    )  # fmt: skip
 
 
 def find_machines(

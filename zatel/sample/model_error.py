@@ -8,8 +8,9 @@ squared effect times 1 + 1 / n, with Student's t of n - 1 degrees of freedom.
 ``bench/accuracy/learn_model_errors.py`` writes the table.
 
 The effect depends on rounds, the times that all warps fill the whole GPU. In one round the longest warps decide the
-end; a machine with few SMs, whose slots are refilled, ends by throughput. So only estimates of like rounds and like
-sample size are compared.
+end; a machine with few SMs, whose slots are refilled, ends by throughput. It also depends on the steps of a warp: with
+short warps (shadows, ambient occlusion) the start and the end of a launch are most of it. So only estimates of like
+rounds, like sample size and like warps are compared.
 """
 
 import csv
@@ -23,14 +24,19 @@ from rayplay.formats.guard import exact
 from rayplay.zatel.sample.intervals import Interval, interval
 
 TABLE = Path(__file__).with_name("model_errors.csv")
-COLUMNS = ("scene", "gpu", "fraction", "warps", "rounds", "trials", "metric", "error", "spread", "sampling_error")
+COLUMNS = (
+    "scene", "gpu", "fraction", "warps", "rounds", "steps", "trials", "metric", "error", "spread", "sampling_error"
+)  # fmt: skip
+LONG_STEPS = 512  # from which on warps are long; of four rules the best by left-out coverage (docs/estimate.md)
 
 
 class Spread(NamedTuple):
     """Errors of a metric's estimates for one scene and GPU, relative to the estimate.
 
+    scene           its name, or scene and workload as in ``bunny-shadows``.
     warps           of a sample.
     rounds          all warps / warp slots of the whole GPU.
+    steps           of a warp, the mean of all (``model.traffic.Stream.steps``).
     error           root mean square of the errors of ``trials`` samples.
     spread          standard deviation of the estimates, 0 for a single one.
     sampling_error  root mean square of the standard errors from the replays' strata.
@@ -41,6 +47,7 @@ class Spread(NamedTuple):
     fraction: float
     warps: int
     rounds: float
+    steps: float
     trials: int
     metric: str
     error: float
@@ -66,20 +73,26 @@ def read_table(path: Path = TABLE) -> list[Spread]:
     with path.open(newline="", encoding="utf-8") as file:
         rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
     return [
-        Spread(scene, gpu, float(fraction), int(warps), float(rounds), int(trials), metric, *map(float, errors))
-        for scene, gpu, fraction, warps, rounds, trials, metric, *errors in rows
-    ]
+        Spread(
+            scene, gpu, float(fraction), int(warps), float(rounds), float(steps), int(trials), metric,
+            *map(float, errors),
+        )
+        for scene, gpu, fraction, warps, rounds, steps, trials, metric, *errors in rows
+    ]  # fmt: skip
 
 
-def model_errors(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str, ModelError]:
-    """Metric -> model error for samples of ``warps`` where all warps fill the GPU ``rounds`` times.
+def model_errors(rows: Sequence[Spread], warps: int, rounds: float, steps: float) -> dict[str, ModelError]:
+    """Metric -> model error for samples of ``warps`` of ``steps`` each where all warps fill the GPU ``rounds`` times.
 
-    Only the rows with the nearest sample size and rounds count, by powers of four. The share is the median over all
-    scenes and GPUs with several trials, at most 1. The effect is the root mean square over scenes and GPUs with equal
-    weight; a bias is part of it.
+    Only the rows with the nearest sample size and rounds count, by powers of four, and with as long or as short warps.
+    The share is the median over all scenes and GPUs with several trials, at most 1. The effect is the root mean square
+    over scenes and GPUs with equal weight; a bias is part of it.
     """
-    here = [_power_of_four(value) for value in (warps, rounds)]
-    away = [sum(abs(_power_of_four(v) - at) for v, at in zip((r.warps, r.rounds), here, strict=True)) for r in rows]
+    here = _class_of(warps, rounds, steps)
+    away = [
+        sum(abs(its - own) for its, own in zip(_class_of(row.warps, row.rounds, row.steps), here, strict=True))
+        for row in rows
+    ]
     near = [row for row, far in zip(rows, away, strict=True) if far == min(away)]
     found = {}
     for metric in dict.fromkeys(row.metric for row in near):
@@ -88,10 +101,19 @@ def model_errors(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str,
         mine = [row for row in near if row.metric == metric]
         sampled = [row.spread if row.trials > 1 else share * row.sampling_error for row in mine]
         left = [max(row.error**2 - part**2, 0.0) for row, part in zip(mine, sampled, strict=True)]
-        scenes = len({row.scene for row in mine})
+        scenes = len({scene_of(row.scene) for row in mine})
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))
     return found
+
+
+def scene_of(name: str) -> str:
+    """Scene of a row, without its workload: ``bunny`` of ``bunny-shadows``."""
+    return name.partition("-")[0]
+
+
+def _class_of(warps: int, rounds: float, steps: float) -> tuple[int, int, int]:
+    return _power_of_four(warps), _power_of_four(rounds), int(steps >= LONG_STEPS)
 
 
 def _power_of_four(value: float) -> int:

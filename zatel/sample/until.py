@@ -59,7 +59,7 @@ def half_width(found: Estimate) -> float:
 def half_widths(found: Estimate) -> tuple[float, float]:
     """``half_width`` from the sampling error alone, and from the model error alone."""
     errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
-    known = model_errors(ERRORS, int(found.warps.sum()), found.rounds)["gpu_cycles"]
+    known = model_errors(ERRORS, int(found.warps.sum()), found.rounds, found.steps)["gpu_cycles"]
     sampling = bounds(1.0, *errors["gpu_cycles"], known, 0.0).high - 1.0
     both = half_width(found)
     return (sampling, float(np.sqrt(max(both**2 - sampling**2, 0.0)))) if np.isfinite(both) else (both, 0.0)
