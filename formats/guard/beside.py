@@ -49,6 +49,7 @@ def _compile(works: Sequence[Work]) -> NoReturn:
     """Do the works and end the process."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the caller, who comes to the same, says it
         gc.disable()
         for work in works:

@@ -3,8 +3,11 @@
 import argparse
 import inspect
 import io
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
@@ -12,6 +15,7 @@ from rayplay.formats.guard.limits import INSTRUCTIONS, set_limit
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+EXIT_TERMINATED = 143  # 128 + SIGTERM
 
 
 class _SetLimit(argparse.Action):
@@ -61,28 +65,54 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     """Run ``main`` and leave the process.
 
     Exit code 0 (or what ``main`` returns); 2 with one line on standard error after a ``UserError``,
-    an ``OSError`` (a full disk, a missing file) or a ``MemoryError``; 130 with one after Ctrl-C. Letters that the
-    terminal cannot show are escaped.
+    an ``OSError`` (a full disk, a missing file) or a ``MemoryError``; 130 with one after Ctrl-C, 143 after SIGTERM.
+    Letters that the terminal cannot show are escaped.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an importing program may have replaced the stream
             stream.reconfigure(errors="backslashreplace")
+    with _terminated_like_interrupted() as terminations:
+        code = _code_of(name, main)
+    raise SystemExit(EXIT_TERMINATED if terminations and code == EXIT_INTERRUPTED else code)
+
+
+def _code_of(name: str, main: Callable[[], int | None]) -> int:
     try:
-        code = main() or 0
+        return main() or 0
     except UserError as error:
-        code = _fail(name, error)
+        return _fail(name, error)
     except KeyboardInterrupt:
         _fail(name, "interrupted; nothing incomplete stands under a final name")
-        code = EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED
     except MemoryError as error:
-        code = _fail(name, f"this machine, or the limit of this process, has not the memory for it: {error}")
+        return _fail(name, f"this machine, or the limit of this process, has not the memory for it: {error}")
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: silence is the convention
-        code = EXIT_USER_ERROR
+        return EXIT_USER_ERROR
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        code = _fail(name, f"{place}{error.strerror or error}")
-    raise SystemExit(code)
+        return _fail(name, f"{place}{error.strerror or error}")
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[list[int]]:
+    """SIGTERM takes the way of Ctrl-C, also where the shell had Ctrl-C ignored; the list gets an entry for each."""
+    terminations: list[int] = []
+
+    def terminate(number: int, frame: Any) -> None:
+        terminations.append(number)
+        interrupt = signal.getsignal(signal.SIGINT)  # a writer or a pool may have one of its own
+        (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
+
+    is_ours = threading.current_thread() is threading.main_thread()
+    if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:  # the caller has a rule of its own
+        yield terminations
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield terminations
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _fail(name: str, message: object) -> int:

@@ -244,6 +244,21 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys, sample: Path) -> None:
     assert capsys.readouterr().err == "formats: error: interrupted; nothing incomplete stands under a final name\n"
 
 
+@pytest.mark.parametrize("of_ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
+def test_sigterm_is_like_ctrl_c_even_where_that_is_ignored(monkeypatch, capsys, sample: Path, of_ctrl_c: Any) -> None:
+    def terminated(*arguments: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("rayplay.formats.laws.check.validate", terminated)
+    before = signal.signal(signal.SIGINT, of_ctrl_c)
+    try:
+        assert formats(monkeypatch, "check", sample) == 143
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "formats: error: interrupted; nothing incomplete stands under a final name\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["show", "--help"], ["check", "--help"], ["convert", "--help"]])
 def test_help_teaches_and_imports_no_library(arguments: list[str]) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "formats", *arguments]

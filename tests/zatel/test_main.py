@@ -113,7 +113,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(trace: Path, tmp_path: Path, argu
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path, number: int, code: int) -> None:
     command = [sys.executable, "-m", "zatel", "predict", str(trace), "--gpu", "mobile", "--out", str(tmp_path / "p")]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     deadline = time.monotonic() + 120
@@ -121,10 +122,10 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path
         assert time.monotonic() < deadline
         assert running.poll() is None, running.communicate()
         time.sleep(0.01)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     _, errors = running.communicate(timeout=120)
     assert (running.returncode, errors.splitlines()[-1]) == (
-        130,
+        code,
         "zatel: error: interrupted; nothing incomplete stands under a final name",
     )
     assert "Traceback" not in errors

@@ -201,14 +201,15 @@ def test_a_full_disk_leaves_the_old_trace(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cornell.png", "cornell.trace"]
 
 
-def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupting_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, code: int) -> None:
     process = start(tmp_path / "long.trace", "forest", "--size", "1024x1024", "--samples", "64")
     deadline = time.monotonic() + 300
     while not any(tmp_path.iterdir()) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     errors = process.communicate(timeout=300)[1]
-    assert process.returncode == 130, errors
+    assert process.returncode == code, errors
     assert errors.splitlines()[-1] == "tracer: error: interrupted; nothing incomplete stands under a final name"
     assert not list(tmp_path.iterdir())
 
