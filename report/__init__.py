@@ -1,6 +1,18 @@
-"""A result as one page: a self-contained HTML file that makes no request.
+"""Results, and acceleration structures, as one page: a self-contained HTML file that makes no request.
 
 Every text that comes from a file passes ``markup.tag``, which escapes it. The script and the style are constant.
 """
 
-LAYERS = ("markup", "pictures", "run", "charts", "tables", "detail", "comparison", "forecast", "page")
+LAYERS = (
+    "markup",
+    "pictures",
+    "run",
+    "charts",
+    "document",
+    "tables",
+    "detail",
+    "comparison",
+    "forecast",
+    "page",
+    "tree",
+)

@@ -1,10 +1,7 @@
 """The page: header, verdict, six numbers, charts and pictures on the first screen, detail on the second."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from importlib.metadata import version
-from importlib.resources import files
 
 import numpy as np
 
@@ -15,12 +12,12 @@ from rayplay.replay.verdict import Figure, shown, six
 from rayplay.report import charts, pictures
 from rayplay.report.comparison import comparison, noise_floor
 from rayplay.report.detail import sections
+from rayplay.report.document import document, of_run, switch
 from rayplay.report.forecast import Forecast, forecasts
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
 from rayplay.report.tables import wide
 
-BEGIN = '<!DOCTYPE html>\n<html lang="en" data-rayplay="report">'  # tells our pages from other files
 MOST_MARKS = 60  # launches that the timeline marks, the longest
 MOST_CHANGES = 6  # of the GPU that the header names
 DIGITS = 12  # of a digest in the header; hovering shows all
@@ -32,37 +29,12 @@ def page(runs: Sequence[Run], trifles: Sequence[Run] = (), predicted: Sequence[F
     trifles    replays of the base with a trifle changed, whose differences are the noise floor.
     predicted  predictions and estimates of the base.
     """
-    style, script = (files("rayplay.report").joinpath(name).read_text() for name in ("style.css", "script.js"))
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
-    head = tag(
-        "head", tag("meta", charset="utf-8"), tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{runs[0].name}: {runs[0].cycles:,} cycles"), tag("style", Markup(style)),
-    )  # fmt: skip
     firsts = [of_run(number, first_screen(run, runs[0]), "first") for number, run in enumerate(runs)]
     details = [of_run(number, list(sections(run)), "detail") for number, run in enumerate(runs)]
     compared = comparison(runs, noise_floor(runs[0], trifles)) if len(runs) > 1 else None
     guessed = forecasts(predicted, runs[0]) if predicted else None
-    main = tag("main", switch(runs), *firsts, compared, guessed, *details)
-    body = tag("body", main, tag("div", id="tip", role="status", hidden=True), tag("script", Markup(script)))
-    return f"{BEGIN}{head}{body}</html>\n"
-
-
-def of_run(number: int, children: Child, class_: str) -> Markup:
-    """A part of the page that belongs to one run; without the script all are shown."""
-    return tag("div", children, class_=class_, data_run=number)
-
-
-def switch(runs: Sequence[Run]) -> Markup | None:
-    """Buttons that choose the run, where there are several."""
-    if len(runs) == 1:
-        return None
-    buttons = [
-        tag("button", run.name, type="button", data_show=number, aria_pressed="true" if number == 0 else "false")
-        for number, run in enumerate(runs)
-    ]
-    return tag("nav", *buttons, aria_label="Results", class_="switch")
+    title = f"{runs[0].name}: {runs[0].cycles:,} cycles"
+    return document(title, switch([run.name for run in runs]), *firsts, compared, guessed, *details)
 
 
 def first_screen(run: Run, base: Run) -> list[Child]:

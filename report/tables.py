@@ -46,7 +46,9 @@ def cell(value: Any, first: bool) -> Markup:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
         return tag(kind, shown, class_="number", data_value=repr(value), scope=scope)
-    return tag(kind, "undefined" if value is None else value, scope=scope)
+    if value is None:
+        return tag(kind, "undefined", class_="number", scope=scope)
+    return tag(kind, value, scope=scope)
 
 
 def section(title: str, *children: Child, note: str = "") -> Markup:

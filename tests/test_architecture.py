@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "tuner": {"formats", "ptx", "tracer", "replay"},
     "crisp": {"formats", "tracer", "replay", "zatel"},
     "animation": {"formats", "tracer", "replay", "zatel"},
-    "report": {"formats", "replay"},
+    "report": {"formats", "tracer", "replay"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]

@@ -58,7 +58,7 @@ def check_target(out: Path) -> None:
         raise UserError(f"--out {out}: must end in {SUFFIX}")
     if out.is_dir():
         raise UserError(f"--out {out}: must be a file, but is a folder")
-    from rayplay.report.page import BEGIN
+    from rayplay.report.document import BEGIN
 
     if is_local(out) and out.exists() and not out.read_bytes()[: len(BEGIN)] == BEGIN.encode():
         raise UserError(f"--out {out}: must be new or a page of this verb, so that no other file is lost")

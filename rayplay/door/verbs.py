@@ -54,6 +54,11 @@ VERBS = {
         "List the scenes that rayplay trace knows by name: procedural ones, and the scene packs of the data folder "
         "(RAYPLAY_DATA)."
     ), ("rayplay scenes --csv",)),
+    "scene": Verb("scene", "the acceleration structure of a scene as a page", (
+        "Build the acceleration structure that rayplay trace builds, and write a page: its boxes by depth, seen from "
+        "the scene's camera, surface-area cost, overlap and depth. With --trace also which records the rays fetched."
+    ), ("rayplay scene cornell", "rayplay trace cornell --size 64x64 --samples 1 --out c.trace",
+        "rayplay scene cornell --trace c.trace --json")),
     "replay": Verb("replay", "traces on GPUs to cycles and metrics", REPLAY_TEXT, (
         "rayplay replay sample --gpu rtx2060,mobile", "rayplay replay sample --gpu mobile --set rt.warps=1 --json",
     )),
@@ -182,7 +187,7 @@ VERBS = {
 
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
-    "trace": ("trace", "draw", "animate", "scenes"),
+    "trace": ("trace", "draw", "animate", "scenes", "scene"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
     "look": ("report", "show", "heat", "compare"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),

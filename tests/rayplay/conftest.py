@@ -19,6 +19,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.chdir(tmp_path)
 
     def called(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()  # what the test itself had printed, such as the note of a first use
         with pytest.raises(SystemExit) as ended:
             run("rayplay", lambda: main(words))
         captured = capsys.readouterr()

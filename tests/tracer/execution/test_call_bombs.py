@@ -41,13 +41,17 @@ def test_a_recursion_without_an_end_is_too_deep(text: str, backend: str) -> None
 
 
 def test_an_interrupt_ends_calls_that_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a limit that would last for hours; the first run compiles."""
+    """With a limit that would last for hours; the first run compiles. A shell may have had SIGINT ignored before."""
     monkeypatch.setenv("RAYPLAY_MAX_INSTRUCTIONS", "5000")
     with pytest.raises(UserError):
         execute(DOUBLING, [])
     monkeypatch.setenv("RAYPLAY_MAX_INSTRUCTIONS", str(1 << 40))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupt = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
-    with pytest.raises(KeyboardInterrupt):
-        execute(DOUBLING, [])
-    interrupt.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            execute(DOUBLING, [])
+        interrupt.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
