@@ -67,7 +67,7 @@ def forecasts(found: Sequence[Forecast], full: Run) -> Markup:
     Raises ``UserError`` for a prediction of another trace or GPU.
     """
     for each in found:
-        expect_same(each, full)
+        expect_same(f"--prediction {each.name}", each.trace, each.gpu, full)
     tables = [
         table(HEADS, rows(each, full), f"{each.name}: {each.trace} on {each.gpu}, beside {full.name}") for each in found
     ]
@@ -75,16 +75,15 @@ def forecasts(found: Sequence[Forecast], full: Run) -> Markup:
     return section("Predictions", *tables, note=note)
 
 
-def expect_same(each: Forecast, full: Run) -> None:
-    """Refuse a prediction of another trace or GPU than ``full`` replays; a path of a GPU's description says nothing."""
+def expect_same(place: str, trace: str, gpu: str, full: Run) -> None:
+    """Refuse what is of another trace or GPU than ``full`` replays; a path of a GPU's description says nothing."""
     made = full.result.manifest.provenance
-    known = {"trace": made.get("trace", each.trace), "gpu": made.get("gpu", each.gpu)}
+    known = {"trace": made.get("trace", trace), "gpu": made.get("gpu", gpu)}
     if isinstance(known["gpu"], dict):
         known["gpu"] = known["gpu"].get("name")
-    for name, wanted in known.items():
-        found = getattr(each, name)
+    for (name, wanted), found in zip(known.items(), (trace, gpu), strict=True):
         if found != wanted and not (name == "gpu" and found.endswith(".toml")):
-            raise UserError(f"--prediction {each.name}: {name} must be {wanted}, as of {full.name}, found {found}")
+            raise UserError(f"{place}: {name} must be {wanted}, as of {full.name}, found {found}")
 
 
 def rows(each: Forecast, full: Run) -> list[tuple[Any, ...]]:

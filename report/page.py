@@ -16,6 +16,7 @@ from rayplay.report.document import document, of_run, switch
 from rayplay.report.forecast import Forecast, forecasts
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
+from rayplay.report.study import Study, studies
 from rayplay.report.tables import wide
 
 MOST_MARKS = 60  # launches that the timeline marks, the longest
@@ -23,18 +24,22 @@ MOST_CHANGES = 6  # of the GPU that the header names
 DIGITS = 12  # of a digest in the header; hovering shows all
 
 
-def page(runs: Sequence[Run], trifles: Sequence[Run] = (), predicted: Sequence[Forecast] = ()) -> str:
+def page(
+    runs: Sequence[Run], trifles: Sequence[Run] = (), predicted: Sequence[Forecast] = (), studied: Sequence[Study] = ()
+) -> str:
     """The HTML of results; the first is the base of the others.
 
     trifles    replays of the base with a trifle changed, whose differences are the noise floor.
     predicted  predictions and estimates of the base.
+    studied    what-if and scale studies of the base.
     """
     firsts = [of_run(number, first_screen(run, runs[0]), "first") for number, run in enumerate(runs)]
     details = [of_run(number, list(sections(run)), "detail") for number, run in enumerate(runs)]
     compared = comparison(runs, noise_floor(runs[0], trifles)) if len(runs) > 1 else None
     guessed = forecasts(predicted, runs[0]) if predicted else None
+    changed_ones = studies(studied, runs[0]) if studied else None
     title = f"{runs[0].name}: {runs[0].cycles:,} cycles"
-    return document(title, switch([run.name for run in runs]), *firsts, compared, guessed, *details)
+    return document(title, switch([run.name for run in runs]), *firsts, compared, guessed, changed_ones, *details)
 
 
 def first_screen(run: Run, base: Run) -> list[Child]:

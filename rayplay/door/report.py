@@ -24,6 +24,8 @@ def parser(verb: str) -> Parser:
                       help="replay of the base with a trifle changed, for the noise floor; repeatable")  # fmt: skip
     made.add_argument("--prediction", action="append", default=[], type=Path, metavar="PREDICTION",
                       help="folder of predict or file of estimate, shown beside the base; repeatable")  # fmt: skip
+    made.add_argument("--study", action="append", default=[], type=Path, metavar="FILE.json",
+                      help="what whatif or scale --out wrote of the base; repeatable")  # fmt: skip
     made.add_argument("--out", type=location, metavar="NAME.html", help="page to write (default: RESULT.html, here)")
     add_limits(made)
     made.set_defaults(perform=perform)
@@ -40,11 +42,13 @@ def perform(arguments: argparse.Namespace) -> int:
     from rayplay.report.forecast import read_forecast
     from rayplay.report.page import page
     from rayplay.report.run import Run
+    from rayplay.report.study import read_study
 
     trace = open_trace(arguments.trace) if arguments.trace is not None else None
     runs = [Run(open_result(path), trace) for path in arguments.results]
     trifles = [Run(open_result(path)) for path in arguments.noise]
-    written = page(runs, trifles, [read_forecast(path) for path in arguments.prediction]).encode()
+    predicted = [read_forecast(path) for path in arguments.prediction]
+    written = page(runs, trifles, predicted, [read_study(path) for path in arguments.study]).encode()
     with atomic_file(out) as partial:
         partial.write_bytes(written)
     record = {"out": str(out), "bytes": len(written), "verdict": runs[0].verdict}

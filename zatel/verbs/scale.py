@@ -10,7 +10,7 @@ from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_s
 from rayplay.zatel.verbs.targets import check_json_target
 from rayplay.zatel.verbs.whatif import BELOW, SHOWN, cell
 
-KEYS = frozenset({"models", "full", "full_noise_floor"})  # of the file
+KEYS = frozenset({"trace", "gpu", "models", "full", "full_noise_floor"})  # of the file
 
 
 def add_parser(verbs: Any) -> None:
@@ -46,7 +46,7 @@ def scale_verb(arguments: argparse.Namespace) -> int:
     models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]
     found = scale(trace, gpu, models, seed, workers)
     full, floor = full_replays(trace, gpu, workers) if arguments.full else (None, None)
-    content = as_json(found, full, floor)
+    content = as_json(found, full, floor, arguments.trace.name, arguments.gpu)
     answer(arguments, [table_text(found, full, floor)], lambda: records.scaled(content))
     write_json(arguments.out, content)
     return 0
@@ -70,11 +70,11 @@ def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
     return "\n".join(lines)
 
 
-def as_json(found: Sequence[Any], full: Any, floor: Any) -> dict[str, Any]:
+def as_json(found: Sequence[Any], full: Any, floor: Any, trace: str, gpu: str) -> dict[str, Any]:
     """Content of the file, without times: equal comparisons are equal files."""
     models = [
         {"name": one.model.name, "sms": one.model.sms, "controllers": one.model.controllers}
         | {"fraction": one.model.fraction, "metrics": one.estimate.metrics, "noise_floor": one.floor}
         for one in found
     ]
-    return {"models": models, "full": full, "full_noise_floor": floor}
+    return {"trace": trace, "gpu": gpu, "models": models, "full": full, "full_noise_floor": floor}

@@ -11,7 +11,7 @@ from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_s
 from rayplay.zatel.verbs.targets import check_json_target
 
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
-KEYS = frozenset({"sample", "noise_floor", "full_noise_floor", "designs"})  # of the file
+KEYS = frozenset({"trace", "gpu", "sample", "noise_floor", "full_noise_floor", "designs"})  # of the file
 BELOW = "~"  # marks a change within the noise
 
 
@@ -54,7 +54,7 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
         open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,
         workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
     )  # fmt: skip
-    content = as_json(found)
+    content = as_json(found, arguments.trace.name, arguments.gpu)
     answer(arguments, [table_text(found)], lambda: records.compared(content))
     write_json(arguments.out, content)
     return 0
@@ -96,11 +96,12 @@ def cell(change: float | None, floor: float) -> str:
     return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
 
 
-def as_json(found: Any) -> dict[str, Any]:
+def as_json(found: Any, trace: str, gpu: str) -> dict[str, Any]:
     """Content of the file, without times: equal comparisons are equal files."""
+    subject = {"trace": trace, "gpu": gpu, "sample": found.sample}
     designs = [
         {"change": one.name, "predicted": one.predicted, "full": one.full, "sample": one.sample}
         for one in found.designs
     ]
     floors = {"noise_floor": found.floor, "full_noise_floor": found.full_floor}
-    return {"sample": found.sample, **floors, "designs": designs}
+    return subject | floors | {"designs": designs}

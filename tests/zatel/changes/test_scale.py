@@ -50,5 +50,5 @@ def test_the_whole_size_is_the_full_replay_and_others_have_intervals(tmp_path: P
     text = table_text(found, full, floor)
     assert text.count("  noise floor") == 3
     assert "as mobile: 3 SMs, 2 controllers, 100 % of CTAs" in text
-    assert as_json(found, full, floor).keys() == KEYS
-    json.dumps(as_json(found, full, floor))
+    assert as_json(found, full, floor, "sample.trace", "mobile").keys() == KEYS
+    json.dumps(as_json(found, full, floor, "sample.trace", "mobile"))
