@@ -13,6 +13,7 @@ LAYERS = (
     "detail",
     "comparison",
     "forecast",
+    "study",
     "page",
     "tree",
 )

@@ -76,7 +76,7 @@ def forecasts(found: Sequence[Forecast], full: Run) -> Markup:
 
 
 def expect_same(place: str, trace: str, gpu: str, full: Run) -> None:
-    """Refuse what is of another trace or GPU than ``full`` replays; a path of a GPU's description says nothing."""
+    """Refuse a file of another trace or GPU than ``full`` replays; a path of a GPU's description says nothing."""
     made = full.result.manifest.provenance
     known = {"trace": made.get("trace", trace), "gpu": made.get("gpu", gpu)}
     if isinstance(known["gpu"], dict):

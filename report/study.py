@@ -1,4 +1,4 @@
-"""What-if and scale studies on the page: each design's changes beside the noise floor, and the full replays."""
+"""Design studies of whatif and scale on the page: changes beside the noise floor, and the full replays."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -10,6 +10,7 @@ from rayplay.formats.dataset.result import ResultWriter, open_result
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.unit.cycle_stack import REASONS
 from rayplay.replay.verdict import PHRASES, percent, six, verdict
+from rayplay.report.comparison import strip
 from rayplay.report.page import page
 from rayplay.report.run import Run
 from tests.report.pages import Parsed
@@ -149,3 +150,16 @@ def test_another_trace_is_refused(runs: list[Run], tmp_path: Path) -> None:
         UserError, match=r"must be the trace that x.result replays; launch 0 is path-tracing, not other"
     ):
         Run(open_result(tmp_path / "x.result"), runs[0].trace)
+
+
+def test_the_film_strip_has_a_frame_for_each_result_and_its_difference(runs: list[Run]) -> None:
+    """As an animation's frames are compared: the base once, each other beside its difference from the base."""
+    frames = [runs[0], runs[1], runs[1]]
+    alternatives = [str(a["alt"]) for element, a in Parsed(str(strip(frames))).elements if element == "img"]
+    assert len(alternatives) == 2 * len(frames) - 1
+    base, other = (run.pixels() for run in runs)
+    assert base is not None
+    assert other is not None
+    least, most = int((other.astype(int) - base).min()), int((other.astype(int) - base).max())
+    assert f"from {least:+,} (blue) to {most:+,} cycles (red)" in alternatives[2]
+    assert strip(runs[:1]) is None
