@@ -4,7 +4,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,7 @@ from rayplay.tuner.workload import look_at
 
 MODELS = ("modern", "paper")
 CONTROLLERS = ("feedback", "feed-forward", "previous", "none")
+ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -173,16 +174,33 @@ class Loop:
         controller  "feedback": the model, corrected by the frames before. "feed-forward": the model alone.
                     "previous": rays in proportion to the last frame's time, as dynamic-resolution engines do.
                     "none": the rays of the first frame for all.
+                    "oracle": the rays whose frame comes nearest to the target, found by rendering: the best that any
+                    controller can do.
         """
         loop, rays, measured = Feedback(starts=True), None, Measured(self.target_ms)
         for number, camera in enumerate(cameras):
             model = self.times(camera, measured.hits)
             known = model * loop.bias
-            if controller in ("feedback", "feed-forward") or rays is None:
+            if controller == ORACLE:
+                rays = self.nearest(camera)
+            elif controller in ("feedback", "feed-forward") or rays is None:
                 rays = choose(known, self.target_ms, self.policy, rays)
             elif controller == "previous":
                 rays = int(np.clip(round((rays + 1) * self.target_ms / measured.ms) - 1, 0, self.most_rays))
-            measured = self.plant(camera, Settings(rays, self.settings.radius, self.settings.shadow_rays))
+            measured = self.plant(camera, replace(self.settings, occlusion_rays=rays))
             yield Frame(number, rays, float(model[rays]), float(known[rays]), measured.ms)
             if controller == "feedback":
                 loop.correct(float(model[rays]), measured.ms)
+
+    def nearest(self, camera: Camera) -> int:
+        """Rays whose measured time is nearest to the target, by bisection: a frame takes longer with more rays."""
+        low, high = 0, self.most_rays
+        while low < high:
+            middle = (low + high) // 2
+            if self.plant(camera, replace(self.settings, occlusion_rays=middle)).ms > self.target_ms:
+                high = middle
+            else:
+                low = middle + 1
+        tried = [max(low - 1, 0), low]
+        times = [self.plant(camera, replace(self.settings, occlusion_rays=rays)).ms for rays in tried]
+        return tried[choose(np.array(times), self.target_ms, replace(self.policy, hysteresis=0))]

@@ -38,11 +38,10 @@ def table_text(rows: Sequence[Row], target_ms: float) -> Iterator[str]:
             np.array([row[key] for row in own]) for key in ("measured_ms", "predicted_ms", "rays")
         )
         away, error = np.abs(measured / target_ms - 1), np.abs(predicted / measured - 1)
-        settled = away[SETTLED:].max() if len(away) > SETTLED else np.nan
-        numbers = "".join(f"{100 * value:>8.1f} %" for value in (away.max(), settled))
+        settled = f"{100 * away[SETTLED:].max():.1f} %" if len(away) > SETTLED else "-"
         yield (
-            f"{controller:<14}{100 * away.mean():>11.1f} %{numbers[1:]}{100 * error.mean():>10.1f} %"
-            f"{f'{rays.min()} to {rays.max()}':>12}"
+            f"{controller:<14}{100 * away.mean():>11.1f} %{100 * away.max():>7.1f} %{settled:>9}"
+            f"{100 * error.mean():>10.1f} %{f'{rays.min()} to {rays.max()}':>12}"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_verb
 from rayplay.formats.guard.errors import UserError
-from rayplay.tuner.loop import CONTROLLERS, MODELS
+from rayplay.tuner.loop import CONTROLLERS, MODELS, ORACLE
 
 SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
@@ -37,7 +37,10 @@ def add_run(verbs: Any) -> None:
     made.add_argument("--frames", type=int, default=20, metavar="N", help="of the animation (default: %(default)s)")
     made.add_argument("--path", default="orbit", metavar="PATH", help="orbit, turn, or FILE.json (default: orbit)")
     made.add_argument(
-        "--controller", action="append", choices=CONTROLLERS, help="repeatable (default: feedback and none)"
+        "--controller",
+        action="append",
+        choices=(*CONTROLLERS, ORACLE),
+        help="repeatable; oracle renders several frames for each (default: feedback and none)",
     )
     made.add_argument(
         "--model",

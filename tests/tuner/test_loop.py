@@ -50,6 +50,15 @@ def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(rend
     np.testing.assert_allclose(errors["feed-forward"], 0.5, atol=0.1)
 
 
+@pytest.mark.parametrize("target_ms", [0.001, 0.05, 0.08, 9.0])
+def test_no_choice_is_nearer_to_the_target_than_the_oracles(renderer: Renderer, target_ms: float) -> None:
+    path = cameras(renderer.scene.camera, "orbit", 12)[:4]
+    loop = replace(gained(renderer, 1.5, 32), target_ms=target_ms)
+    for frame, camera in zip(loop.run(path, "oracle"), path, strict=True):
+        every = 1.5 * loop.times(camera)
+        assert abs(frame.measured_ms - target_ms) == pytest.approx(np.abs(every - target_ms).min())
+
+
 def test_without_tuning_the_rays_of_the_first_frame_stay(renderer: Renderer) -> None:
     frames = list(gained(renderer, 1.0).run(cameras(renderer.scene.camera, "orbit", 6), "none"))
     assert len({frame.rays for frame in frames}) == 1
