@@ -73,6 +73,8 @@ def estimate(
 ) -> "Estimate":
     """Estimate the metrics of a replay from a stratified sample of its CTAs, each with a 95 % interval.
 
+    The verb replays small traces whole; this function samples them, unless ``fraction`` is 1.
+
     fraction      part of the CTAs to replay.
     target_error  in place of the fraction: half the interval of the cycles, as a share of them, such as 0.02.
     """

@@ -131,8 +131,7 @@ def estimate_many(
     workers  replays at a time; the outcome does not depend on it.
     counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
     """
-    if not 0.0 < fraction <= 1.0:
-        raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
+    fraction = checked_fraction(fraction)
     work = work or read_work(trace)
     begun = time.process_time()
     chosen = sample(work, fraction, seed).chosen[work.cta]
@@ -146,6 +145,13 @@ def estimate_many(
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
     outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
     return [conclude(work.stream, chosen, cost, *outcome) for outcome in outcomes]
+
+
+def checked_fraction(fraction: float) -> float:
+    """The fraction; ``UserError`` unless it is a part of the CTAs."""
+    if not 0.0 < fraction <= 1.0:
+        raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
+    return fraction
 
 
 def machines_of(

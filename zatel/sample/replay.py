@@ -79,10 +79,15 @@ def replay_all(jobs: list[tuple[MemorySource, Any, int]], workers: int = 1) -> l
 
 
 def replay_one(source: MemorySource, gpu: Any, interval: int) -> Replayed:
-    """Replay the trace of a container in this process."""
+    """``replay_trace`` of the trace of a container."""
+    return replay_trace(Trace(source, TRACE), gpu, interval)
+
+
+def replay_trace(trace: Trace, gpu: Any, interval: int) -> Replayed:
+    """Replay a trace in this process, with a row of the timeline for each ``interval`` cycles."""
     from rayplay.replay import simulate
 
-    result = simulate(Trace(source, TRACE), gpu, interval=interval)
+    result = simulate(trace, gpu, interval=interval)
     kept = [added for added in result.ledger.intervals if added.end > gpu.sm.kernel_launch_cycles]
     rows = [result.ledger.totals(added) for added in kept]
     intervals = {

@@ -7,13 +7,15 @@ from rayplay.zatel.replays.metrics import RULES, number_text, relative_error
 from rayplay.zatel.sample.estimate import Estimate
 
 Full = Mapping[str, float | None]
+WHOLE = "that is the full replay: its metrics are exact"
 KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file
 
 
 def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     """Cost of the samples, and one line per metric: estimate, interval, and the full value where it is known."""
     last = steps[-1]
-    lines = [*(f"{sample_text(step)} in {step.replayed.cpu_seconds:.1f} s" for step in steps), cost_text(steps)]
+    samples = [f"{sample_text(step)} in {step.replayed.cpu_seconds:.1f} s" for step in steps]
+    lines = [*samples, WHOLE if last.share == 1.0 else cost_text(steps)]
     lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
     for name, rule in RULES.items():
         interval = last.intervals[name]

@@ -32,15 +32,17 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
       python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
       python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
 
-    --target-error chooses the fraction: samples grow until the interval of the cycles is as narrow.
+    --target-error chooses the fraction: samples grow until the interval of the cycles is as narrow. A small trace is
+    replayed whole: a sample would save little time.
     """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
     from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.replays.full_result import full_metrics
-    from rayplay.zatel.sample.estimate import estimate
+    from rayplay.zatel.sample.estimate import checked_fraction, estimate
     from rayplay.zatel.sample.report import KEYS, as_json, table_text
     from rayplay.zatel.sample.until import estimate_until
+    from rayplay.zatel.sample.whole import is_small, replay_whole
 
     seed = checked_seed(arguments)
     check_json_target(arguments.out, KEYS, "estimate")
@@ -48,11 +50,14 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
     trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
     full = full_metrics(open_result(arguments.against), trace, gpu) if arguments.against else None
-    if arguments.target_error is None:
-        fraction = 0.1 if arguments.fraction is None else arguments.fraction
+    target = None if arguments.target_error is None else percentage(arguments.target_error)
+    fraction = 0.1 if arguments.fraction is None else checked_fraction(arguments.fraction)
+    if is_small(trace):
+        steps = [replay_whole(trace, gpu)]
+    elif target is None:
         steps = [estimate(trace, gpu, fraction, seed)]
     else:
-        steps = estimate_until(trace, gpu, percentage(arguments.target_error), seed)
+        steps = estimate_until(trace, gpu, target, seed)
     content = as_json(steps, arguments.trace.name, arguments.gpu, seed, full)
     answer(arguments, [table_text(steps, full)], lambda: records.estimated(content))
     write_json(arguments.out, content)

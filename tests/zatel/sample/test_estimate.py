@@ -20,6 +20,7 @@ from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import estimate, read_work
 from rayplay.zatel.sample.report import KEYS, as_json, table_text
 from rayplay.zatel.sample.rows import as_source, copies, read_rows
+from rayplay.zatel.sample.whole import is_small
 from rayplay.zatel.verbs.estimate import percentage
 
 GPU = ["sm.kernel_launch_cycles=100"]
@@ -88,6 +89,34 @@ def test_a_sample_of_a_part_has_intervals_and_is_repeatable(path: Path) -> None:
     json.dumps(as_json([found], "t", "g", 4, None))
 
 
+def test_too_few_ctas_are_refused(path: Path) -> None:
+    with pytest.raises(UserError, match=r"--fraction must give at least 8 of the 96 CTAs, 0\.083, not 0\.001"):
+        estimate(open_trace(path), load("mobile", GPU), 0.001)
+
+
+def test_a_small_trace_is_replayed_whole(path: Path, tmp_path: Path) -> None:
+    """The answer of the verb is exact, whatever the fraction or the target."""
+    full = simulate_all([(path, load("mobile"))])[0].metrics
+    for number, options in enumerate((["--fraction", "0.3"], ["--target-error", "5%"])):
+        out = tmp_path / f"{number}.json"
+        command = [sys.executable, "-m", "zatel", "estimate", str(path), "--gpu", "mobile", *options, "--out", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "that is the full replay: its metrics are exact" in done.stdout
+        found = json.loads(out.read_text())
+        assert {name: metric["estimate"] for name, metric in found["metrics"].items()} == full
+        assert all(metric["interval"] == [full[name]] * 2 for name, metric in found["metrics"].items())
+        (sample,) = found["samples"]
+        assert (sample["warps"], sample["share"]) == (open_trace(path).rows("warps"), 1.0)
+
+
+def test_a_trace_is_small_by_its_rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = open_trace(path)
+    rows = trace.rows("accesses") + trace.rows("rays")
+    for few, small in ((rows + 1, True), (rows, False)):
+        monkeypatch.setattr("rayplay.zatel.sample.whole.FEW_ROWS", few)
+        assert is_small(trace) == small
+
+
 @pytest.mark.parametrize("text", ["2", "0%", "100%", "-1%", "two%", "nan%"])
 def test_a_target_must_be_a_percentage(text: str) -> None:
     with pytest.raises(UserError, match="--target-error must be a percentage such as 2%"):
@@ -98,7 +127,6 @@ def test_a_target_must_be_a_percentage(text: str) -> None:
 def test_bad_requests_are_one_line(path: Path) -> None:
     for options, said in (
         (["--fraction", "0"], "--fraction must be greater than 0 and at most 1, not 0"),
-        (["--fraction", "0.001"], "--fraction must give at least 8 of the 96 CTAs, 0.083, not 0.001"),
         (["--fraction", "0.1", "--target-error", "2%"], "must not be given together"),
     ):
         command = [sys.executable, "-m", "zatel", "estimate", str(path), "--gpu", "mobile", *options]
