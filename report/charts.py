@@ -116,7 +116,7 @@ def timeline(found: Timeline, launches: Sequence[tuple[int, str]]) -> Markup:
         class_="pixels",
     ))  # fmt: skip
     drawn += [label(left - 6, top + 4 + row * place + 9, unit, "end") for place, unit in enumerate(units)]
-    drawn.append(label(left - 6, top / 2, "issue slots", "end"))
+    drawn.append(label(left - 6, top / 2, "slots", "end"))
     begun: dict[int, list[str]] = {}
     for start, name in launches:
         at = left + (start - int(edges[0])) * scale

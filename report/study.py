@@ -11,7 +11,7 @@ from rayplay.report.charts import WIDTH, figure, label
 from rayplay.report.forecast import expect_same, number
 from rayplay.report.markup import Markup, tag
 from rayplay.report.run import Run
-from rayplay.report.tables import cell, head_cell, scrolled, section
+from rayplay.report.tables import cell, head_cell, scrolled, section, wide
 
 CHARTED = "gpu_cycles"
 ROW, NAMES, LETTERS = 18.0, 230.0, 34  # height of a bar; width of the names, and their letters
@@ -108,7 +108,12 @@ def studies(found: Sequence[Study], base: Run) -> Markup:
     for each in found:
         expect_same(f"--study {each.name}", each.trace, each.gpu, base)
     return section(
-        "Studies", *(tag("div", tag("p", CHART, class_="note"), chart(each), table(each)) for each in found), note=NOTE
+        "Studies",
+        *(
+            tag("div", tag("p", CHART, class_="note"), wide("Change of the cycles", chart(each)), table(each))
+            for each in found
+        ),
+        note=NOTE,
     )
 
 

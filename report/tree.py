@@ -16,7 +16,7 @@ from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.tables import section, table
 from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.bvh.quality import LEVELS, Depth, Quality
-from rayplay.tracer.shading.xray import XRay
+from rayplay.tracer.bvh.xray import XRay
 
 WORKING_SETS = (50, 80, 95, 99)  # percent of the fetches
 MOST_FETCHED = 20

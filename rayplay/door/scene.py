@@ -59,9 +59,10 @@ def surveyed(arguments: argparse.Namespace) -> "Survey":
     from rayplay.tracer.bvh.build import build_acceleration
     from rayplay.tracer.bvh.decode import decode
     from rayplay.tracer.bvh.quality import quality
+    from rayplay.tracer.bvh.xray import x_ray
     from rayplay.tracer.scenes import load
     from rayplay.tracer.scenes.description import moved_into_world
-    from rayplay.tracer.shading.xray import x_ray
+    from rayplay.tracer.shading.upload import pixel_rays
 
     trace = open_trace(arguments.trace) if arguments.trace is not None else None
     scene = load(arguments.scene)
@@ -73,7 +74,9 @@ def surveyed(arguments: argparse.Namespace) -> "Survey":
     acceleration = build_acceleration(scene, 0, as_embree)
     decoded = decode(acceleration)
     found = quality(acceleration, decoded, trace)
-    return Survey(Path(arguments.scene).name, acceleration, found, x_ray(decoded, scene.camera, WIDTH, HEIGHT), trace)
+    return Survey(
+        Path(arguments.scene).name, acceleration, found, x_ray(decoded, *pixel_rays(scene.camera, WIDTH, HEIGHT)), trace
+    )
 
 
 def table(survey: "Survey") -> list[str]:

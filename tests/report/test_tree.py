@@ -11,8 +11,9 @@ from rayplay.report.tree import Survey, said, tree_page
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.bvh.decode import decode
 from rayplay.tracer.bvh.quality import quality
+from rayplay.tracer.bvh.xray import x_ray
 from rayplay.tracer.scenes import load
-from rayplay.tracer.shading.xray import x_ray
+from rayplay.tracer.shading.upload import pixel_rays
 from tests.report.pages import Parsed, in_browser
 
 
@@ -22,7 +23,13 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Survey:
     scene = load("cornell")
     structure = build_acceleration(scene, 0)
     decoded = decode(structure)
-    return Survey("cornell", structure, quality(structure, decoded, trace), x_ray(decoded, scene.camera, 32, 24), trace)
+    return Survey(
+        "cornell",
+        structure,
+        quality(structure, decoded, trace),
+        x_ray(decoded, *pixel_rays(scene.camera, 32, 24)),
+        trace,
+    )
 
 
 def test_the_numbers_are_the_structures(survey: Survey) -> None:

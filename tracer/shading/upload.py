@@ -126,6 +126,15 @@ def camera_values(camera: Camera, width: int, height: int) -> dict[str, Any]:
     }
 
 
+def pixel_rays(camera: Camera, width: int, height: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The eye, float64[3], and the direction through each pixel's centre, float64[height, width, 3], not normalised."""
+    values = camera_values(camera, width, height)
+    eye, right, up, forward = (np.array(values[f"camera_{name}"]) for name in ("eye", "right", "up", "forward"))
+    x = (2 * np.arange(width) + 1) / width - 1
+    y = 1 - (2 * np.arange(height) + 1) / height
+    return eye, forward + x[None, :, None] * right + y[:, None, None] * up
+
+
 def _inverse(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
     """Inverses of affine maps, float32[n, 3, 4]."""
     square = np.zeros((len(matrices), 4, 4))

@@ -12,9 +12,10 @@ from rayplay.tracer.bvh import layout
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
 from rayplay.tracer.bvh.decode import Decoded, Level, decode
 from rayplay.tracer.bvh.quality import quality
+from rayplay.tracer.bvh.xray import x_ray
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Instance, Mesh, Spheres
-from rayplay.tracer.shading.xray import pixel_rays, x_ray
+from rayplay.tracer.shading.upload import pixel_rays
 from tests.tracer.rays.test_hits import random_scene
 
 LINES = 400_000
@@ -114,11 +115,11 @@ def test_a_picture_counts_the_boxes_of_each_ray(name: str) -> None:
     scene = load(name, **({"trees": 3} if name == "forest" else {}))
     decoded = decode(build_acceleration(scene, 0))
     width, height = SIZE
-    found = x_ray(decoded, scene.camera, width, height)
     eye, rays = pixel_rays(scene.camera, width, height)
+    found = x_ray(decoded, eye, rays)
     for pixel in range(0, width * height, 7):
-        top, bottom = slow_x_ray(decoded, eye, rays[pixel])
         y, x = divmod(pixel, width)
+        top, bottom = slow_x_ray(decoded, eye, rays[y, x])
         assert found.top[:, y, x].tolist() == [top.count(depth) for depth in range(len(found.top))]
         assert found.bottom[:, y, x].tolist() == [bottom.count(depth) for depth in range(len(found.bottom))]
     assert found.bottom.any()

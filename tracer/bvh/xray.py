@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.bvh.decode import Decoded, Level
 from rayplay.tracer.native.jit import compiled, entry_point
-from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.shading.upload import camera_values
 
 NEVER = 1e300
 
@@ -24,9 +22,12 @@ class XRay(NamedTuple):
     bottom: NDArray[np.int64]
 
 
-def x_ray(decoded: Decoded, camera: Camera, width: int, height: int) -> XRay:
-    """Count the boxes from a camera without a lens, the whole ray of each pixel, from the eye on."""
-    origin, direction = pixel_rays(camera, width, height)
+def x_ray(decoded: Decoded, eye: NDArray[np.float64], rays: NDArray[np.float64]) -> XRay:
+    """Count the boxes on whole rays, from the eye on.
+
+    eye   float64[3]. rays  float64[height, width, 3], a direction for each pixel.
+    """
+    height, width = rays.shape[:2]
     top = np.zeros((width * height, int(decoded.top.depth[-1]) + 1), np.int64)
     most = max(int(level.depth[-1]) for level in decoded.bottoms) + 1
     bottom = np.zeros((width * height, most), np.int64)
@@ -34,17 +35,8 @@ def x_ray(decoded: Decoded, camera: Camera, width: int, height: int) -> XRay:
     starts = np.cumsum([0, *rows[:-1]])
     leaves = np.cumsum(decoded.top.is_leaf) - 1
     count_boxes(_columns([decoded.top]), leaves, _columns(decoded.bottoms), starts[decoded.bottom],
-                decoded.to_object.astype(np.float64), origin, direction, top, bottom)  # fmt: skip
+                decoded.to_object.astype(np.float64), eye, rays.reshape(-1, 3), top, bottom)  # fmt: skip
     return XRay(*(found.T.reshape(-1, height, width) for found in (top, bottom)))
-
-
-def pixel_rays(camera: Camera, width: int, height: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The eye, float64[3], and the directions of the pixels row by row, float64[pixels, 3], not normalised."""
-    values = camera_values(camera, width, height)
-    eye, right, up, forward = (np.array(values[f"camera_{name}"]) for name in ("eye", "right", "up", "forward"))
-    x = (2 * np.arange(width) + 1) / width - 1
-    y = 1 - (2 * np.arange(height) + 1) / height
-    return eye, (forward + x[None, :, None] * right + y[:, None, None] * up).reshape(-1, 3)
 
 
 def _columns(levels: list[Level]) -> NDArray[np.float64]:
