@@ -68,6 +68,7 @@ class Document:
     fractions: tuple[float, ...]
     combination: dict[str, str]
     departures: tuple[str, ...]
+    l2: str = "proportional"  # a prediction of an earlier version has none
     seed: int
     scaled_gpu: dict[str, int]
     metrics: dict[str, Metric]

@@ -11,6 +11,7 @@ from rayplay.zatel.replays.metrics import COMBINATIONS, RULES
 DIVISIONS = ("fine", "coarse")
 DISTRIBUTIONS = ("uniform", "lintmp", "exptmp")
 EXTRAPOLATIONS = ("linear", "regression")
+L2_SIZES = ("proportional", "whole")
 MOST_COLOURS = 256
 
 # The ten rules in which the released code departs from the paper's text (docs/sources/zatel-code.md), by name.
@@ -36,6 +37,7 @@ class Options:
     heatmap        ``work``: of the trace; or a path: the ``.result`` of a full replay (cycles per pixel) or a picture.
     colours        of the quantised heatmap.
     factor         K; the greatest common divisor of SMs and memory partitions when ``None`` (Zatel III-C).
+    l2             one of ``L2_SIZES``: the scaled GPU has 1/K of the L2 (Zatel III-C), or all of it.
     division       of the image plane into K groups: one of ``DIVISIONS`` (Zatel III-D).
     block          width and height of a section block in pixels; also of a chunk in the fine division (Zatel III-E).
     fraction       part of each group's pixels; equation (1) when ``None``.
@@ -51,6 +53,7 @@ class Options:
     heatmap: str = "work"
     colours: int = 5
     factor: int | None = None
+    l2: str = "proportional"
     division: str = "fine"
     block: tuple[int, int] = (32, 2)
     fraction: float | None = None
@@ -63,6 +66,7 @@ class Options:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        check_choice(self.l2, L2_SIZES, "--l2")
         check_choice(self.division, DIVISIONS, "--division")
         check_choice(self.distribution, DISTRIBUTIONS, "--distribution")
         check_choice(self.extrapolation, EXTRAPOLATIONS, "--extrapolation")

@@ -111,7 +111,7 @@ def make_plan(
         raise UserError(f"{found} must make at least {factor} {what}, one per group")
     heatmaps = [heatmap] * factor if heatmap else quantise_groups(temperature(work, options), factor, options)
     selections = [_select(heatmaps[group], groups, group, options) for group in range(factor)]
-    return Plan(heatmaps[0], downscale(gpu, factor), groups, selections)
+    return Plan(heatmaps[0], downscale(gpu, factor, options.l2), groups, selections)
 
 
 def temperature(work: np.ndarray, options: Options) -> np.ndarray:

@@ -16,6 +16,7 @@ from rayplay.replay.geometry import LawError, places_of
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
+from rayplay.zatel.paper.downscale import sized_l2
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
@@ -57,13 +58,7 @@ def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: 
 
 def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
     """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets."""
-    slices = machine.controllers * gpu.l2.slices_per_controller
-    whole_set = slices * gpu.l2.ways * gpu.l2.line_bytes
-    sets = max(1, round(gpu.l2.bytes * l2_share / whole_set))
-    as_is = sets == gpu.l2_sets_per_slice
-    l2 = dataclasses.replace(
-        gpu.l2, bytes=sets * whole_set, set_hash=gpu.l2.set_hash if as_is else "multiplicative"
-    )  # other hashes need a power of two of sets
+    l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes * l2_share))
     try:
         return dataclasses.replace(
             gpu,

@@ -4,7 +4,15 @@ import argparse
 import re
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.zatel.paper.options import DEPARTURES, DISTRIBUTIONS, DIVISIONS, EXTRAPOLATIONS, VARIANTS, Options
+from rayplay.zatel.paper.options import (
+    DEPARTURES,
+    DISTRIBUTIONS,
+    DIVISIONS,
+    EXTRAPOLATIONS,
+    L2_SIZES,
+    VARIANTS,
+    Options,
+)
 
 VARIANT_HELP = """\
 variants:
@@ -24,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--heatmap", default="work", metavar="work|PATH", help="heat of a pixel: the trace's work, the .result of a full replay (cycles per pixel), or a picture (PNG, PPM, EXR; grey, or in NVIDIA's colours)")  # fmt: skip # noqa: E501
     add("--colours", type=int, default=5, metavar="N", help="colours of the quantised heatmap (default: 5)")
     add("--factor", type=int, metavar="K", help="number of groups, and divisor of their GPU (default: the greatest common divisor of SMs and memory partitions)")  # fmt: skip # noqa: E501
+    add("--l2", default="proportional", metavar="|".join(L2_SIZES), help="of a group's GPU: 1/K of the L2, or all of it, since every group reads the upper levels of the BVH (default: proportional)")  # fmt: skip # noqa: E501
     add("--division", default="fine", metavar="|".join(DIVISIONS), help="of the image into groups (default: fine)")
     add("--block", default="32x2", metavar="WxH", help="pixels of a section block (default: 32x2)")
     add("--fraction", type=float, metavar="F", help="part of each group's pixels to replay, 0 to 1, rounded up to whole blocks (default: equation (1))")  # fmt: skip # noqa: E501
@@ -47,6 +56,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         heatmap=arguments.heatmap,
         colours=arguments.colours,
         factor=arguments.factor,
+        l2=arguments.l2,
         division=arguments.division,
         block=(int(block[1]), int(block[2])),
         fraction=arguments.fraction,

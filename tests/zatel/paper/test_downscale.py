@@ -7,7 +7,7 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load as load_gpu
-from rayplay.zatel.paper.downscale import parts, scale_factor
+from rayplay.zatel.paper.downscale import downscale, parts, scale_factor
 
 
 @pytest.mark.parametrize(("name", "factor", "scaled"), [("rtx2060", 6, (5, 2)), ("mobile", 4, (2, 1))])
@@ -24,6 +24,17 @@ def test_80_sms_and_10_controllers_give_10() -> None:  # Zatel III-C
     large = dataclasses.replace(gpu, sm=sm, memory=dataclasses.replace(gpu.memory, count=10), l2=l2)
     assert scale_factor(large) == 10
     assert parts(large.scaled(10)) == {"SMs": 8, "memory partitions": 1}
+
+
+@pytest.mark.parametrize(("name", "factor"), [("rtx2060", 6), ("rtx2060", 4), ("rtx2060", 5), ("mobile", 4)])
+def test_the_whole_l2_is_kept_in_fewer_partitions(name: str, factor: int) -> None:
+    gpu = load_gpu(name)
+    part, whole = downscale(gpu, factor), downscale(gpu, factor, "whole")
+    one_set = whole.l2.bytes // whole.l2_sets_per_slice
+    assert abs(whole.l2.bytes - gpu.l2.bytes) <= one_set / 2
+    assert whole.l2.set_hash == "multiplicative"  # others need a power of two of sets
+    same = dataclasses.replace(whole.l2, bytes=part.l2.bytes, set_hash=part.l2.set_hash)
+    assert dataclasses.replace(whole, l2=same) == part
 
 
 def test_only_sms_partitions_and_their_share_of_the_l2_are_scaled() -> None:
