@@ -67,7 +67,7 @@ def cycle_stack(sms: np.ndarray, slots: np.ndarray) -> Markup:
         y += height + (5 if number == 0 else 0)
     total = rows[0][1] / max(int(rows[0][1].sum()), 1)
     said = ", ".join(f"{reason} {percent(part)}" for reason, part in zip(REASONS, total.tolist(), strict=True))
-    return figure(Markup("".join(drawn)), WIDTH, y, f"Cycle stack, share of the issue slots: {said}")
+    return figure(Markup("".join(drawn)), WIDTH, y + 4, f"Cycle stack, share of the issue slots: {said}")
 
 
 def legend() -> Markup:

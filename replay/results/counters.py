@@ -32,7 +32,9 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
         found["rop"] = (machine.lsu.rop, machine.dispatch.depth)
     if (instructions := instruction_caches(core)) is not None:
         found["l1i"] = instructions
-    return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident, machine.has_textures)
+    counters = named(core, found, dram_state.stats(memory.dram, cycle), parts, resident, machine.has_textures)
+    counters["rt_unit"]["busy_cycles"] += rt_state.uncounted_busy_cycles(machine.rt, cycle)
+    return counters
 
 
 def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:

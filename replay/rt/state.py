@@ -175,3 +175,10 @@ def private_caches(spec: rules.Spec, units: int, streams: int) -> cache_state.Ca
 def stats(state: RtUnit) -> dict[str, np.ndarray]:
     """Every counter per SM; ``efficiency_sum`` is in units of 2^-30."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+
+
+def uncounted_busy_cycles(state: RtUnit, cycle: int) -> np.ndarray:
+    """int64[SMs]: busy cycles before ``cycle`` of units with a warp inside, which are counted when the last leaves."""
+    busy = np.where(state.unit[:, RESIDENT] > 0, np.maximum(cycle - state.unit[:, BUSY_SINCE], 0), 0)
+    found: np.ndarray = busy.reshape(len(state.stats), -1).sum(axis=1)
+    return found

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import open_result
 from rayplay.formats.exchange.frames import from_frames
 from rayplay.formats.guard.errors import UserError
@@ -18,6 +19,7 @@ from rayplay.replay.results.metrics import Result
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.unit.cycle_stack import REASONS
 
+SAMPLE = Path(__file__).resolve().parents[3] / "traces" / "sample.trace"
 SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
 ONE_SCHEDULER = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "sm.kernel_launch_cycles=10", "scheduler.count=1")
 
@@ -196,3 +198,14 @@ def test_a_warp_that_leaves_waits_no_more(tmp_path: Path, model: str) -> None:
     result = simulate(last_loads(tmp_path / "a.trace"), load("mobile", SMALL), model=model)
     assert result.table("stack")["slots"].min() >= 0
     assert slots(result, "memory") > 0.6 * result.table("stack")["slots"].sum()
+
+
+def test_no_interval_has_more_busy_cycles_of_the_rt_units_than_cycles() -> None:
+    """A unit that is busy for many intervals is so in each of them, not in the one in which its last warp leaves."""
+    interval = 500
+    gpu = load("mobile")
+    result = simulate(open_trace(SAMPLE), gpu, interval=interval)
+    rows = (result.timeline["unit"] == "rt_unit") & (result.timeline["counter"] == "busy_cycles")
+    units = gpu.sm.count * gpu.rt.cores
+    assert result.timeline["value"][rows].max() == units * interval
+    assert result.timeline["value"][rows].sum() == result.value("rt_busy_cycles")
