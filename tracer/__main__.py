@@ -39,6 +39,7 @@ TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
 TILINGS = ("linear", "block", "crisp")
 FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
+PREVIEW_SAMPLES = 64
 TRACER_SECONDS = 20  # to compile it
 
 
@@ -93,8 +94,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     add = render.add_argument
     default = " (default: %(default)s)"
-    add("scene", metavar="SCENE", help="a name from `python -m tracer scenes`, terrain:TRIANGLES, or a file: pack "
-        "(.json), .glb, .obj, .ply")  # fmt: skip
+    add("scene", metavar="SCENE", help="a name from `python -m tracer scenes`, terrain:TRIANGLES, "
+        "rabbit:TRIANGLES, or a file: pack (.json), .glb, .gltf, .obj, .ply, .stl")  # fmt: skip
     add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
     add("--program-variant", choices=PROGRAM_VARIANTS, default="optimised", help="built-in programs as nvcc optimises "
         "them, or with the instructions, accesses and secondary rays of Vulkan-Sim's LumiBench" + default)  # fmt: skip
@@ -110,6 +111,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "during the traversal, which waits for each of them, or after it as in Vulkan-Sim" + default)  # fmt: skip
     add("--spheres", choices=SPHERES, default="together", help="spheres in one bottom level of the acceleration "
         "structure, or each in its own with an instance, as in Vulkan-Sim's workloads" + default)  # fmt: skip
+    add("--preview", type=_positive, metavar="N", nargs="?", const=PREVIEW_SAMPLES, default=0, help="also write "
+        "NAME-preview.png, the picture with N samples per pixel (%(const)s), which is in no trace")  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
     add(
         "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
@@ -163,14 +166,14 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError("--program-variant chooses among the built-in programs and must not be given with --program")
     if options.bounces and not options.program and options.workload != "path-tracing":
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
-    from rayplay.tracer.render import Request, render
+    from rayplay.tracer.render import Request, preview_of, render
     from rayplay.tracer.shading.config import PROGRAM_FOLDER, VARIANTS
 
     built_in = PROGRAM_FOLDER / f"{options.workload}.toml"
     program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
     same = (
         "scene", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "program_variant", "pixels",
-        "backend", "resume",
+        "backend", "resume", "preview",
     )  # fmt: skip
     request = Request(
         program=program,
@@ -183,7 +186,8 @@ def _render(options: argparse.Namespace) -> int:
     )
     summary = render(request)
     answer(options, [summary.text()], lambda: [summary.record(request.out)])
-    print(f"wrote {request.out} and {request.out.with_suffix('.png')}", file=sys.stderr)
+    wrote = [request.out, request.out.with_suffix(".png"), *([preview_of(request.out)] if request.preview else [])]
+    print(f"wrote {', '.join(map(str, wrote[:-1]))} and {wrote[-1]}", file=sys.stderr)
     return 0
 
 

@@ -20,7 +20,7 @@ from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.camera_text import change_camera
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.drawn import drawn
-from rayplay.tracer.scenes.gltf_file import files_of
+from rayplay.tracer.scenes.gltf.file import files_of
 from rayplay.tracer.scenes.instances import records_of, with_instances
 from rayplay.tracer.scenes.resolve import data_folder, scene_files
 from rayplay.tracer.scenes.textured import TexturedScene, read_textured

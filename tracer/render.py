@@ -25,7 +25,7 @@ from rayplay.tracer.scenes.resolve import scene_files
 from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
-from rayplay.tracer.shading.prepare import Sampling, prepare_image
+from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
 
 TOOL_VERSION = "0.1.0"
 
@@ -51,6 +51,8 @@ class Request:
     program_variant: str = "optimised"
     backend: str = "machine"
     resume: bool = False
+    preview: int = 0
+    """Samples per pixel of a picture to look at, made apart from the trace; 0 for none."""
     frame: dict[str, Any] | None = None
     """Of an animation: what the provenance says of it."""
 
@@ -102,6 +104,8 @@ def render(request: Request) -> Summary:
     summary = Summary()
     with summary.phase("load"):
         scene = load(request.scene)
+    if scene.unused:
+        print(f"warning: {request.scene}: programs do not use {', '.join(scene.unused)}", file=sys.stderr)
     return render_scene(scene, request, summary)
 
 
@@ -119,12 +123,7 @@ def render_scene(
     check_camera(scene.camera, request.scene)
     selected = read_pixels(request.pixels, (request.width, request.height)) if request.pixels else None
     with summary.phase("prepare"):
-        module = ptx.parse_file(request.program)
-        sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
-        prepared = prepare_image(
-            scene, module, read_config(request.config), sampling, selected, str(request.config), request.traversal,
-            request.hit_programs == "after", structure,
-        )  # fmt: skip
+        prepared = _prepared(scene, request, request.samples, selected, structure)
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
     writer = ResumableTraceWriter(
@@ -140,9 +139,40 @@ def render_scene(
     write_png(request.out.with_suffix(".png"), picture)
     summary.rays, summary.thread_instructions = counts.rays, counts.thread_instructions
     summary.bytes_on_disk = sum(file.stat().st_size for file in request.out.iterdir())
+    if request.preview:
+        with summary.phase("preview"):
+            _write_preview(scene, request)
     if counts.rays and not counts.hits:
         print(f"warning: no ray hit anything: does the camera see the scene {request.scene}?", file=sys.stderr)
     return summary
+
+
+def _prepared(
+    scene: Scene,
+    request: Request,
+    samples: int,
+    selected: NDArray[np.bool_] | None = None,
+    structure: Structure | None = None,
+) -> Prepared:
+    sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
+    return prepare_image(
+        scene, ptx.parse_file(request.program), read_config(request.config), sampling, selected, str(request.config),
+        request.traversal, request.hit_programs == "after", structure,
+    )  # fmt: skip
+
+
+def preview_of(out: Path) -> Path:
+    """Where the preview of a trace lies."""
+    return out.with_name(f"{out.stem}-preview.png")
+
+
+def _write_preview(scene: Scene, request: Request) -> None:
+    """The whole picture with many samples; nothing is recorded."""
+    prepared = _prepared(scene, request, request.preview)
+    run_image_launch(prepared.launch, None, backend=request.backend)
+    size = (request.width, request.height)
+    picture = read_image(prepared.launch.memory, prepared.image_address, *size, prepared.image_format)
+    write_png(preview_of(request.out), picture)
 
 
 def _go_on(writer: ResumableTraceWriter, summary: Summary) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from rayplay.crisp.texture import texture_use
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
-from rayplay.tracer.scenes.textured import MAPS, Surface
+from rayplay.tracer.scenes.gltf.surfaces import MAPS, Surface
 from tests.tracer.graphics.scenes import drawn, scene, square
 
 REST = (-1,) * (len(MAPS) - 3)

@@ -155,7 +155,8 @@ def build_acceleration(
 
     structure  trees of an animation of which ``scene`` is a frame.
 
-    Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, opaque triangles first).
+    Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, triangles by
+    kind).
     """
     if base_address % layout.BLOCK_BYTES:
         raise ValueError(f"the image must lie at a multiple of {layout.BLOCK_BYTES} bytes, not at {base_address:#x}")
@@ -171,11 +172,11 @@ def build_acceleration(
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)
     first_geometry = _first_geometries(scene, len(bottoms))
     bottom_rows = top_block + 1 + len(top.wide) + top.primitives
-    row = bottom_rows
+    row, kinds = bottom_rows, scene.kinds()
     leaf_blocks = []
     for index, tree in enumerate(bottoms):
         if tree:
-            leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row, as_embree))
+            leaf_blocks.append(_write_bottom(scene, kinds, index, tree, words, int(first_block[index]), row, as_embree))
             row += tree.primitives
     top_leaf = pack(top.wide, top.node_box, top.node_child, layout.INSTANCE, words, top_block, as_embree)
     write_instances(words, top_leaf, placed, base_address + layout.BLOCK_BYTES * first_block, first_geometry)
@@ -223,8 +224,9 @@ def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
 
 
 def _write_bottom(
-    scene: Scene, index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int, as_embree: bool
-) -> NDArray[np.int64]:
+    scene: Scene, kinds: NDArray[np.uint8], index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int,
+    as_embree: bool,
+) -> NDArray[np.int64]:  # fmt: skip
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
     if index >= len(scene.meshes):
         number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
@@ -232,9 +234,11 @@ def _write_bottom(
         write_procedural(words, leaf, number, *_sphere_boxes(scene, number, as_embree), row)
         return leaf
     mesh = scene.meshes[index]
-    opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))
+    geometries = list(scene.geometries_of(index, kinds))
+    begins = np.array([geometry.first_primitive for geometry in geometries], np.int64)
+    opaque = np.array([geometry.opaque for geometry in geometries], bool)
     leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.TRIANGLE, words, first, as_embree)
-    write_triangles(words, leaf, mesh.vertices, mesh.triangles, opaque, row)
+    write_triangles(words, leaf, mesh.vertices, mesh.triangles, begins, opaque, row)
     return leaf
 
 

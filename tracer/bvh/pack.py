@@ -222,21 +222,22 @@ def _quantise_axis(
 
 @entry_point
 def write_triangles(
-    words: np.ndarray, leaf_block: np.ndarray, vertices: np.ndarray, triangles: np.ndarray, opaque: int, row: int
-) -> None:
-    """Leaves of a mesh: the first ``opaque`` triangles are geometry 0 when there are any, the others the next one.
-    ``row`` is the nodes-table row of the first descriptor."""
+    words: np.ndarray, leaf_block: np.ndarray, vertices: np.ndarray, triangles: np.ndarray, first: np.ndarray,
+    opaque: np.ndarray, row: int,
+) -> None:  # fmt: skip
+    """Leaves of a mesh. ``row`` is the nodes-table row of the first descriptor.
+
+    first, opaque   of each geometry, int64 and bool: the mesh's triangle where it begins, and whether it is opaque.
+    """
     floats = words.view(np.float32)
+    geometry = -1
     for primitive in range(triangles.shape[0]):
         block = leaf_block[primitive]
-        is_opaque = primitive < opaque
+        if geometry + 1 < len(first) and primitive == first[geometry + 1]:
+            geometry += 1
         words[block, layout.LEAF_MASK] = EVERY_RAY
-        if is_opaque:
-            words[block, layout.LEAF_GEOMETRY] = layout.LEAF_OPAQUE_BIT
-            words[block, layout.LEAF_PRIMITIVE] = primitive
-        else:
-            words[block, layout.LEAF_GEOMETRY] = 1 if opaque > 0 else 0
-            words[block, layout.LEAF_PRIMITIVE] = primitive - opaque
+        words[block, layout.LEAF_GEOMETRY] = geometry | (layout.LEAF_OPAQUE_BIT if opaque[geometry] else 0)
+        words[block, layout.LEAF_PRIMITIVE] = primitive - first[geometry]
         for corner in range(3):
             vertex = vertices[triangles[primitive, corner]]
             for axis in range(3):

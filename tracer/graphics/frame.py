@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import Surface, TexturedScene
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import TexturedScene
 
 SUN = (0.45, 0.8, 0.4)
 """Direction to the light."""

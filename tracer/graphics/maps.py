@@ -12,7 +12,8 @@ from rayplay.tracer.graphics.shaders import LAYERS, SURFACE_MAPS
 from rayplay.tracer.graphics.stored import Storage
 from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.scenes.textured import Draw, Picture, TexturedScene
+from rayplay.tracer.scenes.description import Picture
+from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 COLOUR_MAPS = ("base_color", "emissive")
 """Maps whose texels hold sRGB."""

@@ -64,6 +64,16 @@ struct TriangleRecord {
     const Material* materials;
 };
 
+// Handles of a material's textures, 0 for none: base colour with alpha, and emission.
+struct Maps {
+    unsigned long long base_color, emissive;
+};
+
+// A record of triangles with textured materials.
+struct TexturedRecord : TriangleRecord {
+    const Maps* maps;
+};
+
 // Centre and radius of each sphere, and its material.
 struct SphereRecord {
     const Words4* spheres;

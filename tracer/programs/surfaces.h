@@ -33,12 +33,38 @@ RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float 
     return ratio * direction + (ratio * cosine - approximate_sqrt(squared)) * outward;
 }
 
-RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 normal) {
+// Texture coordinates of the hit.
+RAYPLAY_DEVICE Words2 interpolated_uv(const TriangleRecord* record) {
+    const unsigned* corner = record->indices + 3 * primitive_index();
+    const float2 a = record->uvs[corner[0]], b = record->uvs[corner[1]], c = record->uvs[corner[2]];
+    const float2 weight = triangle_barycentrics();
+    const float first = 1.0f - weight.x - weight.y;
+    return {first * a.x + weight.x * b.x + weight.y * c.x, first * a.y + weight.x * b.y + weight.y * c.y};
+}
+
+// A colour times a texture's, where there is one: of the largest level, since a ray has no derivatives.
+RAYPLAY_DEVICE float3 tinted(float3 colour, unsigned long long handle, Words2 uv) {
+    if (handle == 0) return colour;
+    const float4 found = tex2D<float4>(handle, uv.x, uv.y);
+    return colour * vector(found.x, found.y, found.z);
+}
+
+// What a hit leaves in the payload. A textured surface has two sides. Where it shines and scatters, half of the rays
+// take each part at twice its weight.
+template <bool textured = false>
+RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 normal, const Maps* maps = nullptr,
+                          Words2 uv = {}) {
     const Words4 albedo_fuzz = read4(&material->albedo_fuzz), emission_ior = read4(&material->emission_ior);
     const unsigned model = material->model;
     const float3 direction = normalised(after_direction(world_ray_direction()));
     const float3 facing = dot(direction, normal) > 0.0f ? -normal : normal;
     float3 colour = vector(albedo_fuzz.x, albedo_fuzz.y, albedo_fuzz.z);
+    float3 emission;
+    if constexpr (textured) {
+        normal = facing;
+        colour = tinted(colour, maps->base_color, uv);
+        emission = tinted(vector(emission_ior.x, emission_ior.y, emission_ior.z), maps->emissive, uv);
+    }
     float3 scatter = facing;
     bool scatters = true;
     unsigned seed = payload->seed;
@@ -54,6 +80,14 @@ RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 nor
         colour = vector(emission_ior.x, emission_ior.y, emission_ior.z);
         scatters = false;
     }
+    if constexpr (textured) {
+        if (model == DIFFUSE_LIGHT) {
+            colour = emission;
+        } else if (emission.x + emission.y + emission.z > 0.0f) {
+            scatters = uniform(seed) < 0.5f;
+            colour = 2.0f * (scatters ? colour : emission);
+        }
+    }
     if (dot(scatter, scatter) < 1e-12f) scatter = facing;
     payload->colour = colour;
     payload->distance = ray_tmax();
@@ -65,22 +99,27 @@ RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 nor
 
 }  // namespace rayplay
 
-extern "C" __global__ void __closesthit__triangle() {
-    using namespace rayplay;
-    const TriangleRecord* record = sbt_data<TriangleRecord>();
+namespace rayplay {
+
+// The hit's normal in object space: of the vertices, or of the triangle where the mesh has none.
+RAYPLAY_DEVICE float3 triangle_normal(const TriangleRecord* record) {
     const unsigned* corner = record->indices + 3 * primitive_index();
     const float* table = record->normals != nullptr ? record->normals : record->positions;
     const float *a = table + 3 * corner[0], *b = table + 3 * corner[1], *c = table + 3 * corner[2];
     const Words3 at_a = read3(a), at_b = read3(b), at_c = read3(c);
     const float3 first = vector(at_a.x, at_a.y, at_a.z), second = vector(at_b.x, at_b.y, at_b.z);
     const float3 third = vector(at_c.x, at_c.y, at_c.z);
-    float3 normal;
-    if (record->normals != nullptr) {
-        const float2 weight = triangle_barycentrics();
-        normal = (1.0f - weight.x - weight.y) * first + weight.x * second + weight.y * third;
-    } else {
-        normal = cross(second - first, third - first);
-    }
+    if (record->normals == nullptr) return cross(second - first, third - first);
+    const float2 weight = triangle_barycentrics();
+    return (1.0f - weight.x - weight.y) * first + weight.x * second + weight.y * third;
+}
+
+}  // namespace rayplay
+
+extern "C" __global__ void __closesthit__triangle() {
+    using namespace rayplay;
+    const TriangleRecord* record = sbt_data<TriangleRecord>();
+    const float3 normal = triangle_normal(record);
     const Material* material = record->materials + record->material_numbers[primitive_index()];
     shade(payload_of_ray(), material, normal_to_world(after_attributes(normal)));
 }
@@ -99,17 +138,12 @@ extern "C" __global__ void __anyhit__alpha() {
     using namespace rayplay;
     const TriangleRecord* record = sbt_data<TriangleRecord>();
     const Material* material = record->materials + record->material_numbers[primitive_index()];
-    const unsigned* corner = record->indices + 3 * primitive_index();
-    const float2 a = record->uvs[corner[0]], b = record->uvs[corner[1]], c = record->uvs[corner[2]];
-    const float2 weight = triangle_barycentrics();
-    const float first = 1.0f - weight.x - weight.y;
-    float u = first * a.x + weight.x * b.x + weight.y * c.x;
-    float v = first * a.y + weight.x * b.y + weight.y * c.y;
-    u -= floorf(u);
-    v -= floorf(v);
+    Words2 uv = interpolated_uv(record);
+    uv.x -= floorf(uv.x);
+    uv.y -= floorf(uv.y);
     const unsigned width = material->alpha_width, height = material->alpha_height;
-    const unsigned column = min(static_cast<unsigned>(u * width), width - 1);
-    const unsigned row = min(static_cast<unsigned>(v * height), height - 1);
+    const unsigned column = min(static_cast<unsigned>(uv.x * width), width - 1);
+    const unsigned row = min(static_cast<unsigned>(uv.y * height), height - 1);
     const unsigned char texel = material->alpha_texels[row * width + column];
     if (texel < 255.0f * material->alpha_cutoff) ignore_intersection();
 }
@@ -154,3 +188,22 @@ extern "C" __global__ void __miss__sky() {
 
 // Shadow and occlusion rays run no closest-hit program: reaching this one means that nothing was in the way.
 extern "C" __global__ void __miss__visible() { rayplay::payload_of_ray()->distance = -1.0f; }
+
+extern "C" __global__ void __closesthit__textured() {
+    using namespace rayplay;
+    const TexturedRecord* record = sbt_data<TexturedRecord>();
+    const float3 normal = triangle_normal(record);
+    const unsigned number = record->material_numbers[primitive_index()];
+    shade<true>(payload_of_ray(), record->materials + number, normal_to_world(after_attributes(normal)),
+                record->maps + number, interpolated_uv(record));
+}
+
+// Alpha test by the base colour's texture.
+extern "C" __global__ void __anyhit__textured_alpha() {
+    using namespace rayplay;
+    const TexturedRecord* record = sbt_data<TexturedRecord>();
+    const unsigned number = record->material_numbers[primitive_index()];
+    const Words2 uv = interpolated_uv(record);
+    const float alpha = tex2D<float4>(record->maps[number].base_color, uv.x, uv.y).w;
+    if (alpha < record->materials[number].alpha_cutoff) ignore_intersection();
+}

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.scenes.description import Picture
 from rayplay.tracer.scenes.drawn import sphere
+from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.pictures import read_texels
-from rayplay.tracer.scenes.textured import Draw, Picture, Surface, TexturedScene
+from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tga", ".bmp")
 ENDS = ("normal", "ao", "metal", "rough", "depth", "emissive")

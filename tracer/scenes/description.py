@@ -1,11 +1,11 @@
-"""A scene as arrays: meshes, instances, spheres, materials, alpha textures, camera, sky and lights.
+"""A scene as arrays: meshes, instances, spheres, materials, textures, camera, sky and lights.
 
 Right-handed, y up; colours are linear RGB. Every reader and generator of this package returns a ``Scene``; the
 acceleration structure and the programs' buffers are made from it and from nothing else.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +19,8 @@ Vector = tuple[float, float, float]
 LARGEST_COORDINATE = 1e15
 """So that no area or product of lengths overflows float32."""
 IDENTITY = np.eye(3, 4, dtype=np.float32)
+TEXTURED, TESTED, KINDS = 1, 2, 4
+"""Kinds of materials: two bits, and how many there are."""
 
 
 def triple(values: Iterable[float]) -> Vector:
@@ -45,6 +47,15 @@ class Material:
     """Index into ``Scene.textures``; -1 for a surface without holes."""
     alpha_cutoff: float = 0.5
     """A hit counts only where alpha / 255 >= this."""
+    base_color: int = -1
+    """Index into ``Scene.pictures``, whose colour multiplies ``albedo`` and whose alpha the test takes; -1 for none."""
+    emissive: int = -1
+    """Index into ``Scene.pictures``, whose colour multiplies ``emission``; -1 for none."""
+
+    @property
+    def is_textured(self) -> bool:
+        """Whether programs read its colours through texture fetches."""
+        return self.base_color >= 0 or self.emissive >= 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +65,22 @@ class Texture:
     name: str
     alpha: NDArray[np.uint8]
     """uint8[height, width], 255 is opaque."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Texels of a texture and how they are read."""
+
+    name: str
+    texels: NDArray[np.uint8]
+    """uint8[height, width, 4], sRGB where they are colours; row 0 is v = 0, the top, as in glTF."""
+    wrap: tuple[str, str] = ("wrap", "wrap")
+    """Along u and v: wrap, clamp or mirror."""
+    is_nearest: bool = False
+    level_filter: str = "linear"
+    """Of a mip chain: nearest, linear (between two levels), or empty where the largest level alone is read."""
+    levels: tuple[NDArray[np.uint8], ...] = ()
+    """The chain behind ``texels`` where the file has one; else it is made of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +175,9 @@ class Light:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A run of primitives of one bottom-level structure that share a hit record: a mesh has up to two, first its
-    opaque triangles, then its alpha-tested ones; all spheres are one. A primitive number counts from the run's start.
+    """A run of primitives of one bottom-level structure that share a hit record: a mesh has up to four, its opaque
+    triangles before its alpha-tested ones, and plain ones before textured ones within each; all spheres are one. A
+    primitive number counts from the run's start.
     """
 
     mesh: int
@@ -158,11 +186,15 @@ class Geometry:
     primitive_count: int
     opaque: bool
     procedural: bool = False
+    textured: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything that is rendered. ``validate`` has been called on what ``tracer.scenes.load`` returns."""
+    """Everything that is rendered. ``validate`` has been called on what ``tracer.scenes.load`` returns.
+
+    ``unused`` names what its file says of surfaces and lights and no program reads.
+    """
 
     name: str
     meshes: list[Mesh]
@@ -173,6 +205,8 @@ class Scene:
     textures: list[Texture] = field(default_factory=list)
     sky: Sky = field(default_factory=Sky)
     lights: list[Light] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    unused: tuple[str, ...] = ()
 
     @property
     def unique_triangles(self) -> int:
@@ -185,22 +219,28 @@ class Scene:
     def geometries(self) -> list[Geometry]:
         """The hit geometries in order: of mesh 0, of mesh 1, ..., then the spheres. Their position in this
         list is the number of their hit record (for one ray type)."""
-        tested = self.alpha_tested()
-        found = []
-        for index, mesh in enumerate(self.meshes):
-            count = len(mesh.triangles)
-            opaque = int(np.count_nonzero(~tested[mesh.material]))
-            if opaque:
-                found.append(Geometry(index, 0, opaque, opaque=True))
-            if opaque < count:
-                found.append(Geometry(index, opaque, count - opaque, opaque=False))
+        kinds = self.kinds()
+        found = [each for index in range(len(self.meshes)) for each in self.geometries_of(index, kinds)]
         if len(self.spheres):
             found.append(Geometry(len(self.meshes), 0, len(self.spheres), opaque=True, procedural=True))
         return found
 
+    def geometries_of(self, index: int, kinds: NDArray[np.uint8]) -> Iterator[Geometry]:
+        """The hit geometries of a mesh, with what ``kinds`` gives."""
+        counts = np.bincount(kinds[self.meshes[index].material], minlength=KINDS)
+        for kind, first, count in zip(range(KINDS), np.cumsum(counts) - counts, counts, strict=True):
+            if count:
+                opaque, textured = kind < TESTED, kind % TESTED == TEXTURED
+                yield Geometry(index, int(first), int(count), opaque=opaque, textured=textured)
+
     def alpha_tested(self) -> NDArray[np.bool_]:
         """bool[materials]: which materials have an alpha texture."""
         return np.array([material.alpha_texture >= 0 for material in self.materials], dtype=bool)
+
+    def kinds(self) -> NDArray[np.uint8]:
+        """uint8[materials]: ``TEXTURED`` of one with pictures, plus ``TESTED`` of one with an alpha texture."""
+        textured = np.array([material.is_textured for material in self.materials], dtype=np.uint8)
+        return TEXTURED * textured + TESTED * self.alpha_tested().astype(np.uint8)
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Lowest and highest corner in world space, float32[3] each, from the vertices themselves."""
@@ -215,12 +255,12 @@ class Scene:
         return low, high
 
 
-def sort_opaque_first(scene: Scene) -> Scene:
-    """The same scene with each mesh's opaque triangles before its alpha-tested ones, as ``geometries`` expects."""
-    tested = scene.alpha_tested()
+def sort_by_kind(scene: Scene) -> Scene:
+    """The same scene with each mesh's triangles in the order of their kinds, as ``geometries`` expects."""
+    kinds = scene.kinds()
     meshes = []
     for mesh in scene.meshes:
-        order = np.argsort(tested[mesh.material], kind="stable")
+        order = np.argsort(kinds[mesh.material], kind="stable")
         meshes.append(replace(mesh, triangles=mesh.triangles[order], material=mesh.material[order]))
     return Scene(**{**vars(scene), "meshes": meshes})
 

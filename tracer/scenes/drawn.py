@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.scenes.description import Material, Mesh, Scene, Spheres
-from rayplay.tracer.scenes.textured import MAPS, Draw, Picture, Surface, TexturedScene
+from rayplay.tracer.scenes.description import Material, Mesh, Picture, Scene, Spheres
+from rayplay.tracer.scenes.gltf.surfaces import MAPS, Surface
+from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 RINGS, SECTORS = 12, 24
 """A sphere becomes so many rings of so many quads."""
@@ -15,8 +16,8 @@ GLASS_ALPHA = 0.3
 
 def drawn(scene: Scene) -> TexturedScene:
     """The scene as draws: what blends comes last. Alpha textures cut surfaces out."""
-    pictures = [Picture(each.name, _white(each.alpha)) for each in scene.textures]
-    surfaces = [_surface(material) for material in scene.materials]
+    pictures = [*scene.pictures, *(Picture(each.name, _white(each.alpha)) for each in scene.textures)]
+    surfaces = [_surface(material, len(scene.pictures)) for material in scene.materials]
     draws = [*_mesh_draws(scene), *_sphere_draws(scene.spheres)]
     draws.sort(key=lambda draw: surfaces[draw.surface].alpha == "BLEND")
     return TexturedScene(scene.name, draws, surfaces, pictures)
@@ -26,7 +27,11 @@ def _white(alpha: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.dstack([np.full((*alpha.shape, 3), 255, np.uint8), alpha])
 
 
-def _surface(material: Material) -> Surface:
+def _surface(material: Material, first_cut_out: int) -> Surface:
+    """The surface of a material. Its cut-out, of pictures from ``first_cut_out`` on, serves where it has no colours."""
+    cut_out = material.alpha_texture + first_cut_out if material.alpha_texture >= 0 else -1
+    base = material.base_color if material.base_color >= 0 else cut_out
+    maps = {"baseColor": base, "emissive": material.emissive}
     is_glass = material.model == "dielectric"
     return Surface(
         material.name,
@@ -37,7 +42,7 @@ def _surface(material: Material) -> Surface:
         alpha="MASK" if material.alpha_texture >= 0 else "BLEND" if is_glass else "OPAQUE",
         cutoff=material.alpha_cutoff,
         is_double_sided=True,
-        pictures=(material.alpha_texture, *(-1,) * (len(MAPS) - 1)),
+        pictures=tuple(maps.get(name, -1) for name in MAPS),
     )
 
 

@@ -20,7 +20,7 @@ CLEARING = 5.0
 
 
 def forest(trees: int = 420, seed: int = 7) -> Scene:
-    """Trees, by default 420, and four clumps of grass for each of them: more than a million triangles."""
+    """Trees, by default 420, each with four clumps of grass: more than a million triangles; stands in for park."""
     if not 1 <= trees <= 20_000:
         raise UserError(f"forest: the number of trees must be from 1 to 20000, found {trees}")
     random = np.random.default_rng(seed)

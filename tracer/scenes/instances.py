@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import BUFFER_BYTES
-from rayplay.tracer.scenes.textured import INSTANCE, Draw, Picture, Surface, TexturedScene
+from rayplay.tracer.scenes.description import Picture
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import INSTANCE, Draw, TexturedScene
 
 RECORDS, TEMPLATE = "_instances.bin", "_template"
 

@@ -1,6 +1,7 @@
 """Meshes without a scene description: glTF and OBJ files; PLY and STL files, read by trimesh.
 
-They bring geometry and placement only; every triangle gets one grey material and the camera is fitted to the bounds.
+glTF and OBJ files bring their materials too. Triangles without one are grey, and a file without a camera gets one that
+is fitted to its bounds.
 """
 
 import io
@@ -14,41 +15,71 @@ from numpy.typing import NDArray
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.limits import MESH_BYTES, MESH_ELEMENTS, MESH_TEXT_BYTES
 from rayplay.tracer.scenes.camera import fit_camera
-from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
-from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.description import Instance, Light, Mesh, Scene, Vector, triple
+from rayplay.tracer.scenes.gltf.model import UNSEEN, Model, read_model
+from rayplay.tracer.scenes.look import GREY, Look
+from rayplay.tracer.scenes.mtl import read_libraries
 from rayplay.tracer.scenes.obj import read_obj
 from rayplay.tracer.scenes.sound import validate
 
 GLTF_SUFFIXES = (".glb", ".gltf")
 PLY_HEAD, STL_HEAD, STL_FACET = 4096, 84, 50  # bytes
+SUN_DISTANCE = 1000.0
+"""A distant light stands so many diagonals of the scene away."""
 SUFFIXES = (*GLTF_SUFFIXES, ".obj", ".ply", ".stl")
 
 
 def read_mesh_file(path: Path) -> Scene:
-    """The triangles of ``path``: a mesh per mesh of a glTF file, one mesh of any other; materials divide none.
+    """The scene of ``path``: a mesh per mesh of a glTF file, one mesh of any other; materials divide none.
 
     Raises ``UserError``, on one line, for whatever keeps trimesh from reading it, and for a file without triangles.
     """
     try:
-        if path.suffix.lower() in GLTF_SUFFIXES:
-            meshes, instances = read_glb(path)
-        elif path.suffix.lower() == ".obj":
-            vertices, normals, triangles = read_obj(path)
-            meshes = [_mesh(path.name, vertices, triangles, normals)] if len(triangles) else []
-            instances = [Instance(0)] if meshes else []
-        else:
-            meshes, instances = _by_trimesh(path)
+        model = _read(path)
     except UserError:
         raise
     except Exception as error:  # trimesh raises whatever its many parsers meet
         raise UserError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason_of(error)}") from error
-    if not instances:
+    scene = model.scene
+    if not scene.instances:
         raise UserError(f"{path}: a scene needs at least one triangle or sphere, found none")
-    scene = Scene(path.stem, meshes, instances, [Material("grey")], Camera((0.0, 0.0, 1.0), (0.0, 0.0, 0.0)))
     validate(scene, str(path))
-    placed = sum(len(meshes[instance.mesh].vertices) for instance in instances)
+    placed = sum(len(scene.meshes[instance.mesh].vertices) for instance in scene.instances)
     MESH_ELEMENTS.check(placed, "vertices that its instances place", file=path)
-    return replace(scene, camera=fit_camera(*scene.bounds()))
+    bounds = scene.bounds()
+    lights = [*scene.lights, *(_distant(sun, *bounds) for sun in model.suns)]
+    return replace(scene, camera=model.camera or fit_camera(*bounds), lights=lights)
+
+
+def _read(path: Path) -> Model:
+    if path.suffix.lower() in GLTF_SUFFIXES:
+        return read_model(path)
+    if path.suffix.lower() == ".obj":
+        return Model(_obj_scene(path))
+    meshes, instances = _by_trimesh(path)
+    return Model(Scene(path.stem, meshes, instances, [GREY], UNSEEN))
+
+
+def _obj_scene(path: Path) -> Scene:
+    """The faces of an OBJ file as one mesh, with the materials of its libraries."""
+    look = Look()
+    file = read_obj(path, lambda libraries: read_libraries(path, libraries, look))
+    meshes = []
+    if len(file.triangles):
+        mesh = _mesh(path.name, file.vertices, file.triangles, file.normals)
+        uv = None if file.uv is None else np.ascontiguousarray(file.uv, np.float32)
+        meshes = [replace(mesh, material=file.material, uv=uv)]
+    return Scene(
+        path.stem, meshes, [Instance(0)] * len(meshes), look.materials, UNSEEN,
+        textures=look.textures, pictures=look.pictures, unused=look.left_out(),
+    )  # fmt: skip
+
+
+def _distant(sun: Vector, low: NDArray[np.float32], high: NDArray[np.float32]) -> Light:
+    """A light in a direction, so far from a box, float32[3] its corners, that its rays are all but parallel."""
+    first, last = low.astype(np.float64), high.astype(np.float64)
+    reach = SUN_DISTANCE * max(float(np.linalg.norm(last - first)), 1e-6)
+    return Light(triple(0.5 * (first + last) + reach * np.array(sun)), 0.0)
 
 
 def _by_trimesh(path: Path) -> tuple[list[Mesh], list[Instance]]:

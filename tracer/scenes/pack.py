@@ -23,7 +23,7 @@ from rayplay.tracer.scenes.description import (
     Texture,
     triple,
 )
-from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.gltf.meshes import read_glb
 from rayplay.tracer.scenes.pictures import read_texels
 
 FORMAT = "scene-pack/1"

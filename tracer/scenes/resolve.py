@@ -10,23 +10,27 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import hint
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.cornell import cornell
-from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first
+from rayplay.tracer.scenes.description import Camera, Scene, sort_by_kind
 from rayplay.tracer.scenes.forest import forest
-from rayplay.tracer.scenes.gltf_file import files_of
+from rayplay.tracer.scenes.gltf.file import files_of
 from rayplay.tracer.scenes.mesh_file import GLTF_SUFFIXES, SUFFIXES, read_mesh_file
+from rayplay.tracer.scenes.mtl import library_files
 from rayplay.tracer.scenes.pack import read_scene_pack
+from rayplay.tracer.scenes.rabbit import rabbit
 from rayplay.tracer.scenes.sound import validate
 from rayplay.tracer.scenes.terrain import terrain
 from rayplay.tracer.scenes.wknd import wknd
 
-PROCEDURAL: dict[str, Callable[..., Scene]] = {"cornell": cornell, "wknd": wknd, "forest": forest, "terrain": terrain}
+PROCEDURAL: dict[str, Callable[..., Scene]] = {
+    "cornell": cornell, "wknd": wknd, "forest": forest, "terrain": terrain, "rabbit": rabbit,
+}  # fmt: skip
 
 
 def load(name_or_path: str | Path, camera: Camera | None = None, **options: int) -> Scene:
     """The scene of that name, ready to be traced.
 
-    Looked up in this order: a procedural scene (``cornell``, ``wknd``, ``forest``, ``terrain`` or
-    ``terrain:TRIANGLES``), a file (.json scene pack, .glb, .gltf, .obj, .ply, .stl), ``NAME.json`` in the data
+    Looked up in this order: a procedural scene (``cornell``, ``wknd``, ``forest``, ``terrain``, ``rabbit``; the last
+    two also as ``NAME:TRIANGLES``), a file (.json scene pack, .glb, .gltf, .obj, .ply, .stl), ``NAME.json`` in the data
     folder's ``scenes/``. ``camera`` replaces the scene's own. ``options`` go to a procedural generator (``seed``,
     ``triangles``, ``trees``). Raises ``UserError`` for an unknown name, an unreadable file, or nothing to trace.
     """
@@ -35,7 +39,7 @@ def load(name_or_path: str | Path, camera: Camera | None = None, **options: int)
     if camera is not None:
         scene = replace(scene, camera=camera)
     validate(scene, name)
-    return sort_opaque_first(scene)
+    return sort_by_kind(scene)
 
 
 def data_folder() -> Path:
@@ -99,14 +103,16 @@ def _read(path: Path) -> Scene:
 def scene_files(scene: str) -> list[Path]:
     """The files a scene is read from: none for a procedural one; a pack brings its mesh and its alpha textures.
 
-    A glTF file brings the buffers beside it.
+    A glTF file brings the buffers and pictures beside it, an OBJ file its libraries and their pictures.
     """
     pack = data_folder() / "scenes" / f"{scene}.json"
     if scene.partition(":")[0] in PROCEDURAL or not (Path(scene).is_file() or pack.is_file()):
         return []
     path = Path(scene) if Path(scene).is_file() else pack
     if path.suffix != ".json":
-        return files_of(path) if path.suffix.lower() in GLTF_SUFFIXES else [path]
+        if path.suffix.lower() in GLTF_SUFFIXES:
+            return files_of(path, ("buffers", "images"))
+        return [path, *(library_files(path) if path.suffix.lower() == ".obj" else [])]
     raw = parse_json(read_text(path), path)
     textures = {material.get("alpha_texture") for material in raw.get("materials", {}).values()}
     mesh = files_of(path.parent / raw["mesh"]) if raw.get("mesh") else []

@@ -84,7 +84,7 @@ def _check_instances(scene: Scene, place: str) -> None:
 
 
 def _check_mesh(scene: Scene, mesh: Mesh, where: str) -> None:
-    vertices, materials, tested = len(mesh.vertices), len(scene.materials), scene.alpha_tested()
+    vertices, materials, kinds = len(mesh.vertices), len(scene.materials), scene.kinds()
     if len(mesh.triangles) and (found := int(mesh.triangles.max())) >= vertices:
         raise UserError(f"{where}: a vertex number must be below {vertices}, found {found}")
     for name, values in {"vertex": mesh.vertices, "UV of vertex": mesh.uv, "normal of vertex": mesh.normals}.items():
@@ -97,6 +97,6 @@ def _check_mesh(scene: Scene, mesh: Mesh, where: str) -> None:
             raise UserError(f"{where}: {name} {row} must be {limit}")
     if len(mesh.material) and (found := int(mesh.material.max())) >= materials:
         raise UserError(f"{where}: a material number must be below {materials}, found {found}")
-    if mesh.uv is None and tested[mesh.material].any():
-        name = scene.materials[int(mesh.material[np.argmax(tested[mesh.material])])].name
-        raise UserError(f"{where}: material {name} has an alpha texture, which needs UV coordinates; found none")
+    if mesh.uv is None and kinds[mesh.material].any():
+        name = scene.materials[int(mesh.material[np.argmax(kinds[mesh.material] > 0)])].name
+        raise UserError(f"{where}: material {name} has a texture, which needs UV coordinates; found none")

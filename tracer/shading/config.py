@@ -1,13 +1,18 @@
 """How a ray-tracing program is bound to a scene: the TOML beside its PTX, read strictly."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import one_of, read
 from rayplay.tracer.shading.fields import Field, WrittenField, place_fields
 
-GEOMETRIES = ("triangles", "alpha_triangles", "spheres")
+FALLBACK = {
+    "alpha_triangles": "triangles", "textured_triangles": "triangles", "textured_alpha_triangles": "alpha_triangles",
+}  # fmt: skip
+"""Kinds of geometry by the kind whose hit groups serve where a program has none of their own."""
+TEXTURED = ("textured_triangles", "textured_alpha_triangles")
+GEOMETRIES = ("triangles", "spheres", *FALLBACK)
 IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
 """Formats of the output buffer and their bytes per pixel."""
 
@@ -26,7 +31,8 @@ LAUNCH_SOURCES = {
 RECORD_SOURCES = {
     "positions": "pointer", "normals": "pointer", "indices": "pointer", "uvs": "pointer",
     "spheres": "pointer",
-    "material_numbers": "pointer", "materials": "pointer", "primitive_count": "u32", "geometry_number": "u32",
+    "material_numbers": "pointer", "materials": "pointer", "maps": "pointer",
+    "primitive_count": "u32", "geometry_number": "u32",
 }  # fmt: skip
 
 
@@ -62,9 +68,13 @@ class ProgramConfig:
     image_format: str
 
     def groups_of(self, geometry: str) -> tuple[HitGroup, ...]:
-        """The hit groups of one kind of geometry, one per ray type; alpha-tested triangles fall back to plain ones."""
+        """The hit groups of one kind of geometry, one per ray type, or of the kind that it falls back to."""
         found = tuple(group for group in self.hit_groups if group.geometry == geometry)
-        return self.groups_of("triangles") if not found and geometry == "alpha_triangles" else found
+        return self.groups_of(FALLBACK[geometry]) if not found and geometry in FALLBACK else found
+
+    def without_textures(self) -> "ProgramConfig":
+        """The same without hit groups of textured triangles, for a scene that has none."""
+        return replace(self, hit_groups=tuple(group for group in self.hit_groups if group.geometry not in TEXTURED))
 
     @property
     def ray_types(self) -> int:

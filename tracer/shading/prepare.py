@@ -62,6 +62,8 @@ def prepare_image(
     structure  trees of an animation of which the scene is a frame.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
+    if not any(geometry.textured for geometry in scene.geometries()):
+        config = config.without_textures()  # traces of such scenes have no blocks that they cannot visit
     functions = find_programs(config, module, place)
     symbol = params_symbol(config.params_symbol, config.params, module, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
@@ -109,7 +111,7 @@ def place_acceleration(
     """
     acceleration = build_acceleration(scene, memory.allocate(0), as_embree, structure)
     tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
-    for geometry, kind in (("triangles", TRIANGLE), ("spheres", PROCEDURAL)):
+    for geometry, kind in (("triangles", TRIANGLE), ("textured_triangles", TRIANGLE), ("spheres", PROCEDURAL)):
         if geometry in tested:
             acceleration.words[_blocks_of(acceleration, kind), LEAF_GEOMETRY] &= ~np.uint32(LEAF_OPAQUE_BIT)
     memory.allocate(acceleration.image)

@@ -96,7 +96,8 @@ def geometry_kind(geometry: Geometry) -> str:
     """A program configuration's name for this kind of geometry."""
     if geometry.procedural:
         return "spheres"
-    return "triangles" if geometry.opaque else "alpha_triangles"
+    kind = "triangles" if geometry.opaque else "alpha_triangles"
+    return f"textured_{kind}" if geometry.textured else kind
 
 
 def _groups(config: ProgramConfig, geometry: Geometry) -> tuple[HitGroup, ...]:

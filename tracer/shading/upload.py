@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.bvh.instances import all_instances
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.scenes.description import MODELS, Camera, Mesh, Scene
+from rayplay.tracer.memory.images import Image, Sampler, Texture, place_texture
+from rayplay.tracer.scenes.description import MODELS, Camera, Mesh, Picture, Scene
 
 MATERIAL = np.dtype(
     [
@@ -47,11 +48,11 @@ def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
         "world_to_object": memory.allocate(_inverse(object_to_world)),
         "object_to_world": memory.allocate(object_to_world),
         "instance_count": len(object_to_world),
-        "has_sky": int(scene.sky.gradient),
+        "has_sky": int(scene.sky.gradient and not scene.lights),  # else shadow rays go straight up
         "sky_bottom": scene.sky.bottom if scene.sky.gradient else (0.0, 0.0, 0.0),
         "sky_top": scene.sky.top if scene.sky.gradient else (0.0, 0.0, 0.0),
     }
-    common = {"materials": materials}
+    common = {"materials": materials, "maps": upload_maps(scene, memory)}
     meshes = [_upload_mesh(mesh, memory) for mesh in scene.meshes]
     return SceneBuffers(launch, _geometry_values(scene, meshes, common, memory), common)
 
@@ -102,6 +103,22 @@ def upload_materials(scene: Scene, memory: DeviceMemory) -> int:
             row["alpha_height"], row["alpha_width"] = scene.textures[material.alpha_texture].alpha.shape
             row["alpha_texels"], row["alpha_cutoff"] = texels[material.alpha_texture], material.alpha_cutoff
     return memory.allocate(table)
+
+
+def upload_maps(scene: Scene, memory: DeviceMemory) -> int:
+    """Address of the handles of each material's textures, ``struct Maps`` of ``scene.h``; 0 without pictures."""
+    if not scene.pictures:
+        return 0
+    handles = [0, *(_place_picture(picture, memory) for picture in scene.pictures)]
+    numbers = [(material.base_color + 1, material.emissive + 1) for material in scene.materials]
+    return memory.allocate(np.array(handles, np.uint64)[np.array(numbers)])
+
+
+def _place_picture(picture: Picture, memory: DeviceMemory) -> int:
+    address = memory.allocate(picture.texels, name=f"picture {picture.name}")
+    image = Image(address, picture.texels.shape[:2], "uint8", 4, "2d")
+    sampler = Sampler(filter="nearest" if picture.is_nearest else "linear", address=picture.wrap, normalized=True)
+    return place_texture(memory, Texture(image, sampler, "normalized", srgb=True))
 
 
 def camera_values(camera: Camera, width: int, height: int) -> dict[str, Any]:

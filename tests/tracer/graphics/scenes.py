@@ -8,8 +8,9 @@ from rayplay.tracer.graphics.shaders import BUILT_IN, Shaders, read_shaders
 from rayplay.tracer.graphics.stages import Picture, Rules, draw_scene
 from rayplay.tracer.record.visits import AnySink
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import Draw, Surface, TexturedScene
-from rayplay.tracer.scenes.textured import Picture as Texels
+from rayplay.tracer.scenes.description import Picture as Texels
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import Draw, TexturedScene
 
 CAMERA = Camera(eye=(0, 0, 10), look_at=(0, 0, 0), vfov_deg=40)
 SIZE = (24, 16)

@@ -16,7 +16,7 @@ from rayplay.tracer.graphics.environment import (
     lobe,
 )  # fmt: skip
 from rayplay.tracer.graphics.frame import LIGHT, SUN
-from rayplay.tracer.scenes.textured import Surface
+from rayplay.tracer.scenes.gltf.surfaces import Surface
 from tests.tracer.graphics.scenes import drawn, middle, scene, square
 
 COUNT = 40_000

@@ -8,7 +8,8 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.graphics.shaders import BUILT_IN, read_shaders
 from rayplay.tracer.graphics.stages import BACKGROUND, Picture, Rules, draw_scene
-from rayplay.tracer.scenes.textured import INSTANCE, Draw, Surface, TexturedScene
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import INSTANCE, Draw, TexturedScene
 from tests.tracer.graphics.scenes import CAMERA, IDENTITY, SIZE, drawn, joined, middle, scene, square
 
 RED = Surface("red", (0.8, 0.1, 0.05, 1.0), is_double_sided=True)

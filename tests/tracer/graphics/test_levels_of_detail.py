@@ -15,7 +15,7 @@ from rayplay.tracer.graphics.maps import FILTERS as KNOWN
 from rayplay.tracer.graphics.maps import Filtering
 from rayplay.tracer.graphics.stages import Picture, Rules
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import MAPS, Surface
+from rayplay.tracer.scenes.gltf.surfaces import MAPS, Surface
 from tests.tracer.graphics.scenes import drawn, scene, square
 
 FAR, NEAR = Camera(eye=(0, 0, 60), look_at=(0, 0, 0), vfov_deg=4), Camera(eye=(0, 0, 1), look_at=(0, 0, 0), vfov_deg=4)

@@ -9,7 +9,8 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.graphics.shaders import BUILT_IN, MAPS, Shaders, read_shaders
-from rayplay.tracer.scenes.textured import INSTANCE, Draw, Surface
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import INSTANCE, Draw
 from tests.tracer.graphics.scenes import IDENTITY, SIZE, drawn, scene, square
 
 DATA = Path(__file__).parents[1] / "data"

@@ -13,7 +13,8 @@ from rayplay.tracer.graphics.environment import COSINE, TABLE_SIDE, brdf_table, 
 from rayplay.tracer.graphics.frame import AMBIENT, LIGHT, SUN
 from rayplay.tracer.graphics.stages import BACKGROUND, Rules
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.textured import INSTANCE, Surface
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import INSTANCE
 from tests.tracer.graphics.scenes import SIZE, drawn, joined, middle, scene, square
 
 RED, GREEN = Surface("red", (0.8, 0.1, 0.05, 1.0)), Surface("green", (0.1, 0.7, 0.2, 1.0))

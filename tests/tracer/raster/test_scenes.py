@@ -10,7 +10,7 @@ from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.raster import DrawState, Framebuffer, cut_batches, rasterise
 from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.description import Camera, Material, Scene, triple
-from rayplay.tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.gltf.meshes import read_glb
 from rayplay.tracer.scenes.textured import read_textured
 from tools.ray_batch import trace_rays
 

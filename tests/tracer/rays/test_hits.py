@@ -18,7 +18,7 @@ from rayplay.tracer.scenes.description import (
     Spheres,
     Texture,
     moved_into_world,
-    sort_opaque_first,
+    sort_by_kind,
 )
 from tests.reference.traversal_slow import closest_hits
 from tools.ray_batch import trace_rays
@@ -53,7 +53,7 @@ def random_scene(seed: int) -> Scene:
         np.zeros(12, np.uint16),
     )
     camera = Camera((0.0, 0.0, 9.0), (0.0, 0.0, 0.0))
-    return sort_opaque_first(Scene("random", [soup], instances, materials, camera, spheres, [holes]))
+    return sort_by_kind(Scene("random", [soup], instances, materials, camera, spheres, [holes]))
 
 
 def random_rays(seed: int, count: int, spread: float = 6.0) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from rayplay.tracer.scenes.description import (
     Spheres,
     Texture,
     moved_into_world,
-    sort_opaque_first,
+    sort_by_kind,
 )
 from rayplay.tracer.scenes.sound import validate
 from rayplay.tracer.shading.config import PROGRAM_FOLDER
@@ -40,7 +40,7 @@ def picture(
     folder: Path, scene: Scene, workload: str = "path-tracing", size: tuple[int, int] = (24, 16), **options: object
 ) -> np.ndarray:
     """float32[height, width, 3] of a rendering, read back from its trace."""
-    scene = sort_opaque_first(scene)
+    scene = sort_by_kind(scene)
     validate(scene, scene.name)
     program = PROGRAM_FOLDER / f"{workload}.ptx"
     out = folder / f"{scene.name}-{workload}.trace"

@@ -8,7 +8,7 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tracer.scenes.obj import read_obj
+from rayplay.tracer.scenes.obj import Materials, read_obj
 
 OBJ = "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n"
 PLY = (
@@ -39,8 +39,9 @@ def test_a_vertex_with_two_normals_is_two(tmp_path: Path) -> None:
     (tmp_path / "a.obj").write_text(
         "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvn 0 0 1\nvn 1 0 0\nf 1//1 2//1 3//1\nf 1//-1 3//-1 4//2\nf 1 2 4\n"
     )
-    vertices, normals, triangles = read_obj(tmp_path / "a.obj")
+    vertices, normals, uv, triangles, _ = read_obj(tmp_path / "a.obj", lambda _: Materials({}, 0, is_mapped=False))
     assert normals is not None
+    assert uv is None
     corners = [(vertices[n].tolist(), normals[n].tolist()) for n in triangles.reshape(-1)]
     flat, up, side = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]
     assert [normal for _, normal in corners] == [up] * 3 + [side] * 3 + [flat] * 3

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.scenes.textured import Surface, read_textured
+from rayplay.tracer.scenes.gltf.surfaces import Surface
+from rayplay.tracer.scenes.textured import read_textured
 from tests.tracer.scenes.test_gltf import with_parts
 from tests.tracer.scenes.test_limits import document
 

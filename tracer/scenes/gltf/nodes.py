@@ -1,4 +1,4 @@
-"""Nodes of a glTF document: which mesh stands where.
+"""Nodes of a glTF document: what stands where.
 
 Source: glTF 2.0 specification, 3.5.2 (node hierarchy), 3.5.3 (transformations).
 """
@@ -8,22 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.scenes.glb_check import item
+from rayplay.tracer.scenes.gltf.check import item
 
 
 def placed_meshes(document: dict[str, Any]) -> list[tuple[int, NDArray[np.float32]]]:
     """Mesh and float32[3, 4] matrix of every node with a mesh, parents before children, in the document's order."""
+    return [
+        (node["mesh"], np.ascontiguousarray(matrix[:3], dtype=np.float32))
+        for node, matrix in placed_nodes(document)
+        if "mesh" in node
+    ]
+
+
+def placed_nodes(document: dict[str, Any]) -> list[tuple[dict[str, Any], NDArray[np.float64]]]:
+    """Every node and its float64[4, 4] matrix, parents before children, in the document's order."""
     nodes = document.get("nodes", [])
     scenes = document.get("scenes")
     roots = item(scenes, document.get("scene", 0), "scene").get("nodes", []) if scenes else _roots(nodes)
-    found: list[tuple[int, NDArray[np.float32]]] = []
+    found: list[tuple[dict[str, Any], NDArray[np.float64]]] = []
     left = [(number, np.eye(4)) for number in reversed(roots)]
     while left:
         number, parent = left.pop()
         node = item(nodes, number, "node")
         matrix = parent @ _local_matrix(node, f"node {number}")
-        if "mesh" in node:
-            found.append((node["mesh"], np.ascontiguousarray(matrix[:3], dtype=np.float32)))
+        found.append((node, matrix))
         left += [(child, matrix) for child in reversed(node.get("children", []))]
     return found
 

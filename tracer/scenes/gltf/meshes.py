@@ -6,57 +6,67 @@ a ray can hit and are left out. Skins, morph targets and animations are not appl
 Sources: glTF 2.0 specification, sections 3.7.2 (meshes), 3.5.3 (transformations).
 """
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.guard.errors import UserError, reason_of
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Instance, Mesh
-from rayplay.tracer.scenes.glb_check import check_document, item
-from rayplay.tracer.scenes.gltf_accessor import read_accessor, read_indices
-from rayplay.tracer.scenes.gltf_file import read_buffers, read_gltf
-from rayplay.tracer.scenes.gltf_nodes import placed_meshes
+from rayplay.tracer.scenes.gltf.accessor import read_accessor, read_indices
+from rayplay.tracer.scenes.gltf.check import item
+from rayplay.tracer.scenes.gltf.file import damage_of, open_gltf
+from rayplay.tracer.scenes.gltf.nodes import placed_meshes
 
-DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 WITHOUT_TRIANGLES = (0, 1, 2, 3)
 """Modes of a primitive that is points or lines."""
-QUANTISED = "KHR_mesh_quantization"
-APPEARANCE = ("KHR_materials_", "KHR_texture_", "EXT_texture_", "KHR_lights_")
-"""Beginnings of extensions that say how surfaces look; a file that is rendered without a scene pack has one grey."""
 
 
-def read_glb(path: Path, material_names: list[str] | None = None) -> tuple[list[Mesh], list[Instance]]:
-    """Meshes with triangles of a .glb or .gltf file, and their instances.
+class Placed(NamedTuple):
+    """Meshes with triangles, and their instances."""
 
-    material_names   a primitive's material is its name's position there; None: all materials are 0, without UV.
+    meshes: list[Mesh]
+    instances: list[Instance]
+
+
+Numbers = Callable[[dict[str, Any], str], int]
+"""Number of the material of a primitive, of the mesh of that name."""
+
+
+def read_glb(path: Path, material_names: list[str]) -> Placed:
+    """Meshes with triangles of a .glb or .gltf file whose materials are described elsewhere, and their instances.
+
+    material_names   a primitive's material is its name's position there.
 
     Raises ``UserError`` for a damaged file, an unknown material, or a required extension that is not read.
     """
-    try:
-        document, binary = read_gltf(path)
-        check_document(path, document)
-        _check_extensions(path, document, material_names is None)
-        buffers = read_buffers(path, document, binary)
-        made = [_mesh(path, document, buffers, entry, material_names) for entry in document.get("meshes", [])]
-        numbers = {mesh: number for number, mesh in enumerate(n for n, each in enumerate(made) if each is not None)}
-        instances = [Instance(numbers[mesh], matrix) for mesh, matrix in placed_meshes(document) if mesh in numbers]
-        return [mesh for mesh in made if mesh is not None], instances
-    except DAMAGE as error:
-        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {reason_of(error)}") from error
+
+    def number(primitive: dict[str, Any], mesh_name: str) -> int:
+        return _material_number(path, document, primitive, mesh_name, material_names)
+
+    with damage_of(path):
+        document, buffers = open_gltf(path)
+        return place(document, buffers, number, is_mapped=[True] * len(material_names))
 
 
-def _check_extensions(path: Path, document: dict[str, Any], any_appearance: bool) -> None:
-    for name in document.get("extensionsRequired", []):
-        if name != QUANTISED and not (any_appearance and str(name).startswith(APPEARANCE)):
-            raise UserError(f"{path}: extensionsRequired must be of extensions that are read here, found {name}")
+def place(document: dict[str, Any], buffers: list[memoryview], number: Numbers, is_mapped: Sequence[bool]) -> Placed:
+    """Meshes with triangles, and an instance for each node with one.
+
+    is_mapped   of each material: whether its primitives need texture coordinates.
+    """
+    made = [_mesh(document, buffers, entry, number, is_mapped) for entry in document.get("meshes", [])]
+    numbers = {mesh: number for number, mesh in enumerate(n for n, each in enumerate(made) if each is not None)}
+    instances = [Instance(numbers[mesh], matrix) for mesh, matrix in placed_meshes(document) if mesh in numbers]
+    return Placed([mesh for mesh in made if mesh is not None], instances)
 
 
 def _mesh(
-    path: Path, document: dict[str, Any], buffers: list[memoryview], entry: dict[str, Any], names: list[str] | None
-) -> Mesh | None:
+    document: dict[str, Any], buffers: list[memoryview], entry: dict[str, Any], number_of: Numbers,
+    is_mapped: Sequence[bool],
+) -> Mesh | None:  # fmt: skip
     vertices, triangles, uvs, normals, materials = [], [], [], [], []
     vertex_count, mesh_name, has_uv, has_normals = 0, str(entry.get("name", "mesh")), False, False
     for primitive in entry["primitives"]:
@@ -66,11 +76,9 @@ def _mesh(
         position = read_accessor(document, buffers, attributes["POSITION"], "VEC3").astype(np.float32)
         face = faces(document, buffers, primitive, len(position))
         uv = np.zeros((len(position), 2), np.float32)
-        number = 0
-        if names is not None:
-            number = _material_number(path, document, primitive, mesh_name, names)
-            if "TEXCOORD_0" in attributes:
-                uv, has_uv = read_accessor(document, buffers, attributes["TEXCOORD_0"], "VEC2").astype(np.float32), True
+        number = number_of(primitive, mesh_name)
+        if is_mapped[number] and "TEXCOORD_0" in attributes:
+            uv, has_uv = read_accessor(document, buffers, attributes["TEXCOORD_0"], "VEC2").astype(np.float32), True
         normal = np.zeros((len(position), 3), np.float32)
         if "NORMAL" in attributes:
             normal, has_normals = (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.scenes.glb_check import WIDTHS, check_accessor, item, whole
+from rayplay.tracer.scenes.gltf.check import WIDTHS, check_accessor, item, whole
 
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _INDICES = (5121, 5123, 5125)

@@ -5,6 +5,8 @@ Source: glTF 2.0 specification, 3.6.1 (buffers), 4.4 (GLB layout).
 
 import base64
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,9 +14,30 @@ from urllib.parse import unquote
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.limits import GLTF_BYTES, MESH_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
-from rayplay.tracer.scenes.glb_check import check_document, check_uri, whole
+from rayplay.tracer.scenes.gltf.check import check_document, check_uri, whole
 
+DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+QUANTISED = "KHR_mesh_quantization"
 _MAGIC, _JSON_CHUNK, _BIN_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
+
+
+def open_gltf(path: Path, appearance: tuple[str, ...] = ()) -> tuple[dict[str, Any], list[memoryview]]:
+    """A checked document and its buffers. Extensions that begin with a word of ``appearance`` may be required."""
+    document, binary = read_gltf(path)
+    check_document(path, document)
+    for name in document.get("extensionsRequired", []):
+        if name != QUANTISED and not (appearance and str(name).startswith(appearance)):
+            raise UserError(f"{path}: extensionsRequired must be of extensions that are read here, found {name}")
+    return document, read_buffers(path, document, binary)
+
+
+@contextmanager
+def damage_of(path: Path) -> Iterator[None]:
+    """Turn what a damaged document raises into one ``UserError`` that names the file."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {reason_of(error)}") from error
 
 
 def read_gltf(path: Path) -> tuple[dict[str, Any], memoryview | None]:
