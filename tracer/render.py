@@ -162,7 +162,7 @@ def _prepared(
 
 
 def preview_of(out: Path) -> Path:
-    """Where the preview of a trace lies."""
+    """Path of the preview of a trace."""
     return out.with_name(f"{out.stem}-preview.png")
 
 

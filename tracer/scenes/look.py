@@ -36,5 +36,5 @@ class Look:
         return len(self.textures) - 1
 
     def left_out(self) -> tuple[str, ...]:
-        """What programs do not use, each with the number of places that have it."""
+        """Features that programs do not use, each with the number of places that have it."""
         return tuple(f"{name} ({count})" if count > 1 else name for name, count in sorted(self.unused.items()) if count)

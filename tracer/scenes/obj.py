@@ -23,9 +23,9 @@ LONGEST_LINE = 1 << 20
 
 
 class Materials(NamedTuple):
-    """What libraries describe.
+    """Materials of libraries.
 
-    numbers      of materials by name; ``default`` is that of a face that names none of them.
+    numbers      of materials by name; ``default`` for a face that names none of them.
     is_mapped    whether any needs texture coordinates.
     """
 
@@ -47,7 +47,7 @@ class ObjFile(NamedTuple):
 
 @dataclass
 class _Read:
-    """What lines have said so far. ``uses`` are materials and the corner from which on each holds."""
+    """Lines read so far. ``uses`` are materials and the corner from which on each holds."""
 
     vertices: "array[float]" = field(default_factory=lambda: array("d"))
     coordinates: "array[float]" = field(default_factory=lambda: array("d"))

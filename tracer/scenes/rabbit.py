@@ -85,7 +85,7 @@ def _ball(across: int) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
     """Points of the unit sphere, float64[n, 3], and triangles: a cube whose sides have ``across`` squares a row."""
     along, up = np.meshgrid(np.linspace(-1, 1, across + 1), np.linspace(-1, 1, across + 1))
     side = np.stack([along.ravel(), up.ravel(), np.ones(along.size)], axis=1)
-    outwards = grid_triangles(across)[:, [0, 2, 1]]  # those of a terrain face down its z
+    outwards = grid_triangles(across)[:, [0, 2, 1]]  # a terrain faces down its z
     points: list[NDArray[np.float64]] = []
     faces: list[NDArray[np.int64]] = []
     for axis in range(3):

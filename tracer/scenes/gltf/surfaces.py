@@ -44,7 +44,7 @@ class Surface:
 
 
 def read_surface(document: dict[str, Any], entry: dict[str, Any], maps: Collection[str] = MAPS) -> Surface:
-    """A material of a document with those of its ``maps``; ``ValueError`` for a wrong one."""
+    """A material of a document with its maps among ``maps``; ``ValueError`` for a wrong one."""
     base = entry.get("pbrMetallicRoughness", {})
     holders = {"baseColor": base, "metallicRoughness": base}
     name = str(entry.get("name", "material"))
