@@ -9,8 +9,8 @@ import pytest
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.raster import DrawState, Framebuffer, cut_batches, rasterise
 from rayplay.tracer.scenes.camera import fit_camera
-from rayplay.tracer.scenes.description import Camera, Material, Scene, triple
-from rayplay.tracer.scenes.gltf.meshes import read_glb
+from rayplay.tracer.scenes.description import Camera, Scene, triple
+from rayplay.tracer.scenes.gltf.model import read_model
 from rayplay.tracer.scenes.textured import read_textured
 from tools.ray_batch import trace_rays
 
@@ -58,8 +58,7 @@ def drawn(path: Path, camera: Camera, scene: Scene, framebuffer: Framebuffer) ->
 def opened(data: Path, name: str) -> tuple[Path, Scene, Camera]:
     """A scene's file, its geometry and a camera."""
     path = data / "scenes" / "textured" / f"{name}.glb"
-    meshes, instances = read_glb(path)
-    scene = Scene(name, meshes, instances, [Material("grey")], INSIDE)
+    scene = read_model(path).scene
     fitted = fit_camera(*scene.bounds())
     middle, eye = np.array(fitted.look_at), np.array(fitted.eye)
     return path, scene, CAMERAS[name] or replace(fitted, eye=triple(middle + 0.5 * (eye - middle)))
