@@ -158,10 +158,20 @@ TEXTURE_LINES = Table(
     ),
 )  # fmt: skip
 
+STALLS = Table(
+    "stalls", "instruction and state of the warps that were seen at it", optional=True, columns=(
+        Column("instruction_id", "uint32", "id", "Static instruction of the trace that the warps issue next; of rt_unit,"
+               " the call that traced the rays.", sorted=True),
+        Column("state", STRING, "name", "What the warps do there: ready ones may issue, or find their unit busy; others"
+               " wait, as reasons of stack.", values=("ready", "data", "memory", "rt_unit", "barrier", "fetch")),
+        Column("warp_cycles", "int64", "warp-cycles", "Cycles of warps, from looks at all warps every so many cycles."),
+    ),
+)  # fmt: skip
+
 RESULT = Format(
     "rayplay result", (1, 1),
-    (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS, LAUNCHES, TEXTURE_LINES, CLASSES, CLASS_METRICS,
-     CLASS_COUNTERS, CLASS_TIMELINE),
+    (COUNTERS, KERNELS, STACK, STALLS, UTILISATION, ROOFLINE, TIMELINE, PIXELS, LAUNCHES, TEXTURE_LINES, CLASSES,
+     CLASS_METRICS, CLASS_COUNTERS, CLASS_TIMELINE),
 )  # fmt: skip
 METRIC_KINDS = ("sum", "max", "mean", "ratio")
 SUMMARY, HOST = "summary.json", "host.json"

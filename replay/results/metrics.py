@@ -34,7 +34,7 @@ class Result:
     kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).
     ledger     what each kernel and interval added; the other tables are made of it when asked for.
     host       times of this machine.
-    by_class   tables of draws and of classes of work that shared the GPU, by name, in parts.
+    by_class   stalls, and tables of draws and of classes of work that shared the GPU, by name, in parts.
     """
 
     summary: dict[str, dict[str, Any]]

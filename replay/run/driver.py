@@ -14,7 +14,6 @@ from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.input.program import read_characterisation
-from rayplay.replay.jit.bits import FAR
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.together import Together
@@ -24,6 +23,7 @@ from rayplay.replay.results.by_launch import launch_table, texture_line_table
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.results.per_kernel import Attribution
+from rayplay.replay.results.stalls import Stalls
 from rayplay.replay.run import checkpoint, class_checkpoint, gatsim
 from rayplay.replay.run.adapting import Adapting
 from rayplay.replay.run.progress import Standing
@@ -125,6 +125,7 @@ class Replay:
     def __post_init__(self) -> None:
         self.kernels, together = Attribution(self.machine), self.machine.streams
         self.by_class, self.adapting = None, Adapting(self.machine)
+        self.stalls = Stalls(self.machine) if self.machine.sharing is None else None
         if self.machine.sharing is not None and isinstance(together, Together):
             self.by_class = ClassTimeline(self.machine, together, self.machine.sharing.joined.names)
 
@@ -136,14 +137,17 @@ class Replay:
             checkpoint.go_on(self.kernels, notes.resumed)
             if self.by_class:
                 class_checkpoint.give(self.by_class, self.adapting, *notes.resumed)
+            if self.stalls:
+                self.stalls.give(*notes.resumed)
         else:
             self._launch()
         watchdog, watch = Watchdog(machine.gpu), self.watch
         if watch is not None:
             watch.begin(machine)
+        observers = [each for each in (self.adapting, self.stalls, watch) if each is not None]
         while status != step.DONE:
             stop = (machine.now // self.interval + 1) * self.interval
-            due = min(stop, self.adapting.due, FAR if watch is None else watch.due)
+            due = min(stop, *(each.due for each in observers))
             status = machine.run_until(due, quantum)
             progress(Standing(machine.now, machine.issued, machine.instructions))
             if status == step.NEEDS_WARPS:
@@ -159,9 +163,8 @@ class Replay:
                 self.kernels.ledger.note_interval(machine.now, unit_counters(machine, machine.now))
                 if self.by_class:
                     self.by_class.note(machine.now)
-            self.adapting.look()
-            if watch is not None:
-                watch.look(machine)
+            for each in observers:
+                each.look()
             watchdog.look(machine, status)
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*self._state())
@@ -176,6 +179,8 @@ class Replay:
         state = checkpoint.state_of(self.kernels)
         if self.by_class:
             class_checkpoint.take(self.by_class, self.adapting, *state)
+        if self.stalls:
+            self.stalls.take(*state)
         return state
 
     def _launch(self) -> None:
@@ -227,4 +232,6 @@ class Replay:
             result.by_class["texture_lines"] = [texture_line_table(machine.trace, launches)]
         if self.by_class is not None:
             result.by_class |= class_tables(self.by_class, spans)
+        if self.stalls is not None:
+            result.by_class["stalls"] = [self.stalls.table()]
         return result

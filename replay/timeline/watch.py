@@ -69,9 +69,9 @@ class Watch:
         self.requests = Follower(0 if machine.gpu.lockstep else machine.gpu.l2.latency_cycles)
         self.before = np.zeros((sms, 2), np.int64), np.zeros(machine.gpu.memory.count, np.int64)
 
-    def look(self, machine: Machine) -> None:
+    def look(self) -> None:
         """Look, if it is time."""
-        now = machine.now
+        machine, now = self.machine, self.machine.now
         if now < self.due:
             return
         if self.last < 0:
@@ -96,7 +96,7 @@ class Watch:
         """End every slice that is open."""
         if self.last >= 0 and self.due < FAR and machine.now > self.last:
             self.due = machine.now
-            self.look(machine)
+            self.look()
         self.due = FAR
         self._change_warps(np.full_like(self.warp_slots.key, -1), np.full_like(self.waits.key, -1))
         self._change_rays(np.full_like(self.rt_slots.key, -1))
