@@ -1,8 +1,8 @@
 """Stalls by instruction: a look at every warp now and then, as a sampling profiler does.
 
-A look notes the instruction that each live warp issues next and what it waits for; the warp's cycles until the next look
-are charged to both. A warp whose rays are in the RT unit is noted at the call that traced them, one that has issued
-everything at its last instruction. Looks are dated by cycle alone, so that they depend on no quantum and no thread.
+A look notes the instruction that each live warp issues next and what it waits for; the warp's cycles until the next
+look are charged to both. A warp whose rays are in the RT unit is noted at the call that traced them, one that has
+issued everything at its last instruction. Looks are dated by cycle alone: they depend on no quantum and no thread.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from rayplay.replay.unit import cycle_stack as stack
 STATES = ("ready", "data", "memory", "rt_unit", "barrier", "fetch")
 READY, DATA, MEMORY, RT_UNIT, BARRIER, FETCH = range(len(STATES))
 OF_REASON = {stack.MEMORY: MEMORY, stack.RT_UNIT: RT_UNIT, stack.BARRIER: BARRIER}
-FIRST_DISTANCE_CYCLES = 512  # between two looks
+FIRST_DISTANCE_CYCLES = 1024  # between two looks
 MOST_LOOKS = 2048  # after which the distance doubles, to bound their cost
 
 

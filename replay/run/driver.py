@@ -169,7 +169,7 @@ class Replay:
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*self._state())
         if watch is not None:
-            watch.finish(machine)
+            watch.finish()
         for kernel_id in machine.streams.running:
             self.kernels.end_kernel(kernel_id, machine.now)
         self.kernels.note_kernels()

@@ -7,10 +7,11 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
-from rayplay.replay.timeline.packets import BEGIN, COUNTER, END, INSTANT, NOTES, Events, Track, encode, header
+from rayplay.replay.timeline.packets import BEGIN, COUNTER, END, INSTANT, NOTES, Events, Track, encode, header, sort
 from rayplay.replay.timeline.requests import Request
+from rayplay.replay.timeline.seen import COUNTERS, MEMORY_COUNTERS
 from rayplay.replay.timeline.spans import NO_NOTE, lanes
-from rayplay.replay.timeline.watch import COUNTERS, MEMORY_COUNTERS, Watch
+from rayplay.replay.timeline.watch import Watch
 
 SUFFIX = ".pftrace"
 NAMES = (
@@ -76,9 +77,7 @@ class Drawing:
         parts.append(slices(watch.rays.columns(), np.array(rays), OF_WARP))
         parts += self._requests(watch.requests.all(), rays)
         parts += self._counters(np.array(counters))
-        events = Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        by = np.argsort(events.cycle << 4 | events.order, kind="stable")
-        return Events(*(column[by] for column in events))
+        return sort(Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True))))
 
     def _requests(self, requests: list[Request], rays: list[int]) -> Iterator[Events]:
         """Slices of the followed requests on lanes of their SM, slice and channel, and the flows between them."""
@@ -116,19 +115,17 @@ class Drawing:
 
     def _counters(self, of_sms: np.ndarray) -> Iterator[Events]:
         """Counters of SMs, slices and channels where they change."""
-        samples, names = self.watch.samples, MEMORY_COUNTERS
-        cycle = np.array([sample[0] for sample in samples], np.int64)
-        yield counts(cycle, np.stack([sample[1].ravel() for sample in samples]), of_sms.ravel())
-        values = np.stack([sample[2] for sample in samples])
+        found, names = self.watch.counts(), MEMORY_COUNTERS
+        looks = len(found.cycle)
+        yield counts(found.cycle, found.sms.reshape(looks, -1), of_sms.ravel())
         tracks = [
             self._add(f"L2 slice {part}: L2 MSHRs", self.memory, unit=names["L2 MSHRs"])
-            for part in range(len(values[0]))
+            for part in range(found.slices.shape[1])
         ]
-        yield counts(cycle, values, np.array(tracks))
-        values = np.stack([sample[3].ravel() for sample in samples])
+        yield counts(found.cycle, found.slices, np.array(tracks))
         tracks = [self._add(f"channel {channel}: {name}", self.memory, unit=names[name])
                   for channel in range(self.gpu.memory.count) for name in ("requests", "commands")]  # fmt: skip
-        yield counts(cycle, values, np.array(tracks))
+        yield counts(found.cycle, found.channels.reshape(looks, -1), np.array(tracks))
 
 
 def dram_of(request: Request) -> tuple[int, int]:

@@ -100,22 +100,33 @@ def padded(values: np.ndarray, size: int) -> np.ndarray:
     return found
 
 
+def sort(events: Events) -> Events:
+    """The events by cycle and order."""
+    key = events.cycle << 4 | events.order
+    if (key[1:] >= key[:-1]).all():
+        return events
+    by = np.argsort(key, kind="stable")
+    return Events(*(column[by] for column in events))
+
+
 def encode(events: Events) -> bytes:
     """The packets of all events, by cycle and order."""
-    by = np.argsort(events.cycle << 4 | events.order, kind="stable")
-    events = Events(*(column[by] for column in events))
+    events = sort(events)
     sizes = width(events.cycle), width(events.track), width(events.value)
     flow = np.where(events.flow > 0, FLOW + events.is_last, NO_FLOW)
     shape = events.kind | flow << 3 | (events.notes >= 0).sum(axis=1) << 5
-    shapes, members = np.unique(shape, return_inverse=True)
-    rows = [rows_of(Events(*(c[members == at] for c in events)), int(shapes[at]), sizes) for at in range(len(shapes))]
-    length = np.array([part.shape[1] for part in rows], np.int64)[members]
+    length, parts = np.zeros(len(shape), np.int64), []
+    for at in np.flatnonzero(np.bincount(shape)).tolist():
+        members = np.flatnonzero(shape == at)
+        rows = rows_of(Events(*(column[members] for column in events)), at, sizes)
+        length[members] = rows.shape[1]
+        parts.append((members, rows))
     begins = np.cumsum(length) - length
     out = np.empty(int(length.sum()), np.uint8)
-    for at, part in enumerate(rows):
-        first = begins[members == at]
-        for place in range(part.shape[1]):
-            out[first + place] = part[:, place]
+    for members, rows in parts:
+        first = begins[members]
+        for place in range(rows.shape[1]):
+            out[first + place] = rows[:, place]
     return out.tobytes()
 
 

@@ -87,11 +87,13 @@ def asked(machine: Machine, sm: int, entry: np.ndarray, last: int) -> Request:
 
 def misses(cache: cache_state.Cache) -> list[tuple[int, int]]:
     """Instance and row of every MSHR entry in use whose sector is followed."""
-    if (cache.unit[:, cache_state.MSHR_FREE] == cache.entries).all():
+    used = np.flatnonzero(cache.unit[:, cache_state.MSHR_FREE] != cache.entries)
+    if not len(used):
         return []
     found: list[tuple[int, int]] = []
-    bucket = np.flatnonzero(cache.mshr_head >= 0)
-    instance, entry = bucket // cache.mshr_buckets, cache.mshr_head[bucket].astype(np.int64)
+    head = cache.mshr_head.reshape(-1, cache.mshr_buckets)[used]
+    row, bucket = np.nonzero(head >= 0)
+    instance, entry = used[row], head[row, bucket].astype(np.int64)
     while len(entry):  # along the chains of all buckets
         row = instance * cache.pitch + entry
         mine = is_followed(cache.mshr[row, cache_state.SECTOR])
@@ -111,7 +113,13 @@ def at_l2(machine: Machine) -> dict[int, int]:
     """Followed sectors that wait before an L2 slice, and the slice."""
     l2 = machine.memory.l2
     head, tail = l2.slice[:, l2_state.HEAD], l2.slice[:, l2_state.TAIL]
-    part, place = np.nonzero(np.arange(l2.ring) < (tail - head)[:, None])
+    count = tail - head
+    waiting = int(count.sum())
+    if not waiting:
+        return {}
+    part = np.repeat(np.arange(len(count)), count)
+    place = np.arange(waiting) - np.repeat(np.cumsum(count) - count, count)
     row = part * l2.ring + (head[part] + place) % l2.ring
-    mine = is_followed(l2.input[row, 1])
-    return dict(zip(l2.input[row, 1][mine].tolist(), part[mine].tolist(), strict=True))
+    sector = l2.input[row, 1]
+    mine = is_followed(sector)
+    return dict(zip(sector[mine].tolist(), part[mine].tolist(), strict=True))

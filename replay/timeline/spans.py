@@ -1,11 +1,22 @@
 """Slices of a timeline as columns that grow, and slots whose content is seen look by look."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 COLUMNS = ("begin", "end", "track", "name", "depth", "flow", "first", "second", "third")
 NO_NOTE = -1
+VALUES = 4  # of a content: its first cycle, three notes
+
+
+class Ended(NamedTuple):
+    """Contents of slots that have ended: int64[n] each, ``values`` int64[n, VALUES]."""
+
+    slot: np.ndarray
+    key: np.ndarray
+    end: np.ndarray
+    values: np.ndarray
 
 
 class Spans:
@@ -31,24 +42,35 @@ class Spans:
 
 
 class Slots:
-    """Slots of hardware with what they hold, a key each (-1: nothing).
+    """Slots of hardware with what they hold, a key each (-1: nothing), and values of it: where it began, its notes.
 
     A look stands for the cycles since the look before: a content seen in looks i to j has the cycles from look i - 1 to
     look j, so that slices of a slot never overlap.
     """
 
     def __init__(self, count: int) -> None:
-        self.key, self.begin = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+        self.key, self.held = np.full(count, -1, np.int64), np.full((count, VALUES), NO_NOTE, np.int64)
 
-    def changed(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slots whose content has ended in a look, and slots with a new one."""
-        changed = key != self.key
-        return np.flatnonzero(changed & (self.key >= 0)), np.flatnonzero(changed & (key >= 0))
+    def ended(self, keys: np.ndarray, since: np.ndarray, values: np.ndarray | None = None) -> Ended:
+        """Contents that end in some looks.
 
-    def enter(self, key: np.ndarray, slots: np.ndarray, begin: np.ndarray | int) -> None:
-        """The contents ``key`` of a look; the ``slots`` have new ones, which came in the cycles ``begin``."""
-        self.key = key
-        self.begin[slots] = begin
+        keys    int64[looks, slots]: what each look sees.
+        since   int64[looks]: cycle of the look before each.
+        values  int64[looks, slots, VALUES] of contents that are new in a look; None: ``since`` and the key.
+        """
+        before = np.concatenate([self.key[None], keys[:-1]])
+        slot, look = np.nonzero((keys != before).T)
+        gone, end = before[look, slot], since[look]
+        new = values[look, slot] if values is not None else np.full((len(slot), VALUES), NO_NOTE, np.int64)
+        if values is None:
+            new[:, 0], new[:, 1] = end, keys[look, slot]
+        is_first, is_last = np.ones(len(slot), bool), np.ones(len(slot), bool)
+        is_first[1:] = slot[1:] != slot[:-1]
+        is_last[:-1] = is_first[1:]
+        old = np.where(is_first[:, None], self.held[slot], np.roll(new, 1, axis=0))
+        self.held[slot[is_last]], self.key = new[is_last], keys[-1]
+        mine = gone >= 0
+        return Ended(slot[mine], gone[mine], end[mine], old[mine])
 
 
 def lanes(begin: np.ndarray, end: np.ndarray, group: np.ndarray) -> np.ndarray:
