@@ -1,7 +1,8 @@
-"""Charts as SVG: cycle stacks, utilisation, timeline with a heat map of units, histogram, memory chart."""
+"""Charts as SVG: cycle stacks, utilisation, timeline with a heat map of units, histogram."""
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,8 +20,10 @@ COLOURS = {
 LABELLED = 0.07  # share of a bar from which a piece says its percentage
 READABLE = 14  # height of such a bar
 WIDTH = 560  # of the charts of the first screen, in SVG units
+BAR = 14.0  # height of a unit's bar
 LETTER = 7  # width of a letter of a label
 MOST_NAMES = 4  # of launches that begin in an interval
+RANGES = 12  # bars of a histogram
 MOST_GROUPS = 16  # bars of SMs; more are joined
 
 
@@ -84,16 +87,16 @@ def utilisation(units: Mapping[str, float], meaning: Mapping[str, str]) -> Marku
     order = sorted(units, key=lambda unit: (-units[unit], unit))
     drawn = []
     for row, unit in enumerate(order):
-        y, share = row * 16.0, min(units[unit], 1.0)
+        y, share = row * BAR, min(units[unit], 1.0)
         tip = f"{unit}: {percent(units[unit])} of its capacity; {meaning.get(unit, '')}"
         drawn += [
-            label(70, y + 12, unit, "end"),
-            tag("rect", x=76, y=y + 1, width=400, height=14, class_="track", data_tip=tip),
-            tag("rect", x=76, y=y + 1, width=400 * share, height=14, class_="bar", data_tip=tip),
-            label(484, y + 12, percent(units[unit])),
+            label(70, y + 11, unit, "end"),
+            tag("rect", x=76, y=y + 1, width=400, height=BAR - 2, class_="track", data_tip=tip),
+            tag("rect", x=76, y=y + 1, width=400 * share, height=BAR - 2, class_="bar", data_tip=tip),
+            label(484, y + 11, percent(units[unit])),
         ]
     said = ", ".join(f"{unit} {percent(units[unit])}" for unit in order)
-    return figure(Markup("".join(drawn)), WIDTH, len(order) * 16.0, f"Share of each unit's capacity in use: {said}")
+    return figure(Markup("".join(drawn)), WIDTH, len(order) * BAR, f"Share of each unit's capacity in use: {said}")
 
 
 def timeline(found: Timeline, launches: Sequence[tuple[int, str]]) -> Markup:
@@ -101,7 +104,7 @@ def timeline(found: Timeline, launches: Sequence[tuple[int, str]]) -> Markup:
 
     launches  first cycle and name of each.
     """
-    left, width, top, row = 70.0, 1080.0, 66.0, 11.0
+    left, width, top, row = 70.0, 1080.0, 62.0, 13.0
     edges, units = found.edges, list(found.units)
     scale = width / max(int(edges[-1] - edges[0]), 1)
     x = left + (edges - edges[0]) * scale
@@ -115,7 +118,7 @@ def timeline(found: Timeline, launches: Sequence[tuple[int, str]]) -> Markup:
         "image", href=picture, x=left, y=top + 4, width=width, height=row * len(units), preserveAspectRatio="none",
         class_="pixels",
     ))  # fmt: skip
-    drawn += [label(left - 6, top + 4 + row * place + 9, unit, "end") for place, unit in enumerate(units)]
+    drawn += [label(left - 6, top + 4 + row * place + 10, unit, "end") for place, unit in enumerate(units)]
     drawn.append(label(left - 6, top / 2, "slots", "end"))
     begun: dict[int, list[str]] = {}
     for start, name in launches:
@@ -177,18 +180,14 @@ def histogram(counts: Sequence[tuple[str, int]], what: str) -> Markup:
     return figure(Markup("".join(drawn)), WIDTH, 120, f"{what}: {said}")
 
 
-def memory_chart(boxes: Sequence[tuple[str, str]], edges: Sequence[str]) -> Markup:
-    """Boxes from left to right, each with a line below its name; an edge's words stand over its arrow."""
-    width, drawn = 150.0, []
-    step = (2 * WIDTH - width) / max(len(boxes) - 1, 1)
-    for place, (name, below) in enumerate(boxes):
-        x = place * step
-        drawn += [
-            tag("rect", x=x + 1, y=12, width=width - 2, height=52, rx=6, class_="box"),
-            label(x + width / 2, 34, name, "middle", "strong"), label(x + width / 2, 52, below, "middle"),
-        ]  # fmt: skip
-        if place < len(edges):
-            drawn.append(tag("path", d=f"M{x + width:g} 42H{x + step - 4:g}l-7 -4m7 4l-7 4", class_="arrow"))
-            drawn.append(label(x + (width + step) / 2, 34, edges[place], "middle"))
-    said = "; ".join([*(f"{name}: {below}" for name, below in boxes), *edges])
-    return figure(Markup("".join(drawn)), 2 * WIDTH, 70, f"Memory: {said}")
+def spread(values: np.ndarray, what: str) -> Markup:
+    """Histogram of whole numbers in even ranges, with least, median and most."""
+    low, high = int(values.min()), int(values.max())
+    step = -(-(high - low + 1) // RANGES)
+    edges = np.arange(low, high + step + 1, step)
+    counts = np.histogram(values, edges)[0].tolist()
+    ranges = pairwise(edges.tolist())
+    names = [f"{first:,}" if after - first == 1 else f"{first:,}+" for first, after in ranges]
+    words = f"{what} (least {low:,}, median {int(np.median(values)):,}, most {high:,})"
+    drawn = histogram(list(zip(names, counts, strict=True)), words)
+    return tag("div", drawn, tag("p", words, class_="note"), class_="small")

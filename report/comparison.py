@@ -11,11 +11,15 @@ import numpy as np
 from rayplay.formats.look.compare import change, difference
 from rayplay.report.charts import WIDTH, figure, label, stack_bar
 from rayplay.report.markup import Child, Markup, tag
-from rayplay.report.pictures import diverging, heat
-from rayplay.report.run import Run
+from rayplay.report.pictures import diverging, heat, values
+from rayplay.report.run import Run, flat
 from rayplay.report.tables import cell, head_cell, scrolled, section
 
 MOST_PICTURES = 64  # frames of the film strip
+MOST_HOVERED = 4  # pictures with values to hover, which take most of the page's bytes
+MOST_ANSWERS, MOST_KEYS = 6, 3
+CYCLES = "gpu_cycles"
+LEAST_SHOWN = 0.00005  # smaller differences are shown as 0.00
 
 
 def noise_floor(base: Run, trifles: Sequence[Run]) -> dict[str, float]:
@@ -49,6 +53,35 @@ def comparison(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
     return section("Comparison", stacks, strip(runs), metrics(runs, floor), note=note)
 
 
+def answers(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup | None:
+    """What each further run changes and whether it matters, a sentence each; None for one run."""
+    said = [answer(run, runs[0], floor.get(CYCLES)) for run in runs[1 : MOST_ANSWERS + 1]]
+    if len(runs) > MOST_ANSWERS + 1:
+        said.append(f"{len(runs) - MOST_ANSWERS - 1} more are below.")
+    return tag("ul", *(tag("li", words) for words in said), class_="answers") if said else None
+
+
+def answer(run: Run, base: Run, floor: float | None) -> str:
+    """The change of the cycles in words. floor: the noise floor of the cycles."""
+    ours, theirs = flat(run.gpu), flat(base.gpu)
+    keys = [key for key in ours if ours[key] != theirs.get(key) and key != "name"]
+    if len(keys) > MOST_KEYS:
+        why = f" ({len(keys)} values of the GPU differ)"
+    else:
+        changed = [f"{key} {ours[key]} for {theirs.get(key, 'none')}" for key in keys]
+        why = f" ({', '.join(changed)})" if changed else ""
+    moved = moved_by(run, base, CYCLES)
+    if moved is None:
+        return f"{run.name} against {base.name}{why}: the cycles cannot be compared."
+    size = f"{'no' if moved == 0 else f'{100 * abs(moved):.2f} %'} {'fewer' if moved < 0 else 'more'} cycles"
+    if floor is None:
+        judged = "no noise floor is known"
+    else:
+        beyond = "exceeds" if abs(moved) > floor else "is within"
+        judged = f"this {beyond} the noise floor of {100 * floor:.2f} %"
+    return f"{run.name} against {base.name}{why}: {size}; {judged}."
+
+
 def figure_of_stacks(runs: Sequence[Run]) -> Markup | None:
     """A bar for each run, as long as its cycles are many."""
     explained = [run for run in runs if run.explained]
@@ -70,21 +103,27 @@ def strip(runs: Sequence[Run]) -> Markup | None:
     if len(found) < 2:
         return None
     most, first = max(float(np.quantile(cycles, 0.995)) for _, cycles in found), found[0][1]
-    shown: list[Child] = []
+    shown, hovered = list[Child](), len(found) <= MOST_HOVERED
     for run, cycles in found:
-        shown.append(framed(heat(cycles, most), f"{run.name}: cycles per pixel, mean {float(cycles.mean()):,.0f}"))
+        words = f"{run.name}: cycles per pixel, mean {float(cycles.mean()):,.0f}"
+        shown.append(framed(heat(cycles, most), words, cycles if hovered else None))
         if run is not found[0][0] and cycles.shape == first.shape:
             moved = cycles.astype(np.int64) - first
             words = (
                 f"{run.name} against the base: from {int(moved.min()):+,} (blue) to {int(moved.max()):+,} cycles (red)"
             )
-            shown.append(framed(diverging(moved), words))
-    return tag("div", *shown, class_="strip")
+            shown.append(framed(diverging(moved), words, moved if hovered else None))
+    return tag("div", *shown, class_="strip few" if hovered else "strip")
 
 
-def framed(source: str, words: str) -> Markup:
-    """A picture with its words below."""
-    return tag("figure", tag("img", src=source, alt=words, class_="picture"), tag("figcaption", words))
+def framed(source: str, words: str, found: np.ndarray | None = None) -> Markup:
+    """A picture with its words below; its values, int[height, width], are shown on hover."""
+    hover: dict[str, str | int] = {}
+    if found is not None:
+        least = min(int(found.min(initial=0)), 0)
+        hover = {"data_values": values(found - least), "data_least": least, "data_unit": "cycles", "tabindex": 0}
+    class_ = "picture values" if hover else "picture"
+    return tag("figure", tag("img", src=source, alt=words, class_=class_, **hover), tag("figcaption", words))
 
 
 def metrics(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
@@ -115,7 +154,7 @@ def difference_cell(run: Run, base: Run, metric: str, floor: float | None) -> Ma
     if moved is None:
         return tag("td", "", class_="number")
     unit = base.summary[metric]["unit"]
-    beyond = floor is not None and abs(moved) > floor
+    beyond = floor is not None and abs(moved) > max(floor, LEAST_SHOWN)
     arrow = (" \u25b2" if moved > 0 else " \u25bc") if beyond else ""
     words = difference(run.summary[metric]["value"], base.summary[metric]["value"], unit)
     class_ = f"number{' more' if moved > 0 else ' less'}" if beyond else "number"

@@ -1,66 +1,50 @@
-"""The second screen: memory, reads, rays, warps, kernels, program, configuration, counters."""
+"""The second screen: memory, reads, rays, SMs, warps, kernels, program, configuration, counters."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from rayplay.replay.results.bottlenecks import accesses
 from rayplay.replay.results.definitions import counter
-from rayplay.replay.verdict import percent
-from rayplay.report.charts import histogram, memory_chart
+from rayplay.report.charts import spread
+from rayplay.report.cores import cores, slowest
 from rayplay.report.markup import Markup, tag
+from rayplay.report.memory import memory
+from rayplay.report.program import program_section
+from rayplay.report.rays import NOTE as RAYS_NOTE
+from rayplay.report.rays import rays_cost
 from rayplay.report.run import Run, flat
-from rayplay.report.tables import section, table, wide
+from rayplay.report.tables import section, table
 
-SECTOR_BYTES = 32
-MOST_ROWS = 2000  # of kernels; of source lines
+MOST_ROWS = 2000  # of kernels
 SLOWEST = 20
-RANGES = 12  # bars of a histogram
+MEMORY_NOTE = (
+    "Sectors of 32 B that each level asks the next for, and the share that it finds there; of DRAM, its commands."
+)
+SMS_NOTE = "The slowest SM is the one with live warps for the longest time. Shares are of the issue slots of the SM."
 
 
 def sections(run: Run) -> Iterator[Markup]:
     """Every part for which the result and the trace have the data."""
     if "counters" in run.result.tables and {"l1d", "l2", "dram"} <= set(run.counters):
-        yield section("Memory", wide("Memory", memory(run)))
+        yield section("Memory", memory(run), note=MEMORY_NOTE)
         if run.counters.get("rt_unit", {}).get("reads"):
             yield section("Reads of the RT unit by kind of record", reads(run))
-    if (rays := records_per_ray(run)) is not None:
-        yield section("BVH records per ray", rays)
+    if (rays := rays_cost(run)) is not None:
+        yield section("BVH records per ray", rays, note=RAYS_NOTE if run.trace is not None else "")
     if (pixels := run.pixels()) is not None and pixels.any():
         yield section("Cycles per pixel", spread(pixels.ravel(), "cycles of pixels"))
+    if run.explained:
+        yield section("SMs", tag("p", slowest(run)), cores(run), note=SMS_NOTE)
     if (warps := slowest_warps(run)) is not None:
         yield section("Slowest warps", warps, note="A warp takes as long as the slowest of its pixels.")
     yield from kernel_sections(run)
-    if (lines := program_lines(run)) is not None:
-        yield section("Program", lines, note=PROGRAM_NOTE)
+    if (lines := program_section(run)) is not None:
+        yield section("Program", lines[0], note=lines[1])
     if run.gpu:
         yield section("Configuration", configuration(run))
     yield section("Metrics", metrics(run))
     if "counters" in run.result.tables:
         yield section("Counters", counters(run))
-
-
-def memory(run: Run) -> Markup:
-    """SMs, L1, L2 and DRAM, with bytes and hit rates on the edges."""
-    found = run.counters
-    of = {unit: {name: np.array([events]) for name, events in found[unit].items()} for unit in ("l1d", "l2")}
-    l1, l2 = (accesses(of[unit]) * SECTOR_BYTES for unit in ("l1d", "l2"))
-    missed = ((l1, run.value("l1d_miss_rate")), (l2, run.value("l2_miss_rate")))
-    lines = [f"{percent(1 - rate)} hits" if moved else "no accesses" for moved, rate in missed]
-    sms = f"{len(run.slots[0])} SMs" if run.explained else "SMs"
-    used = percent(run.value("bandwidth_utilisation")) + " in use"
-    boxes = [(sms, "LSU and RT units"), ("L1", lines[0]), ("L2", lines[1]), ("DRAM", used)]
-    return memory_chart(boxes, [sized(l1), sized(l2), sized(run.value("dram_bytes"))])
-
-
-def sized(count: float) -> str:
-    """Bytes for a reader."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
 
 
 def reads(run: Run) -> Markup:
@@ -70,31 +54,6 @@ def reads(run: Run) -> Markup:
     total = sum(found.values())
     rows = [(kind, count, round(100 * count / total, 2)) for kind, count in found.items()]
     return table(("kind", "reads of 32 B", "share in %"), rows, "Reads by kind of record")
-
-
-def records_per_ray(run: Run) -> Markup | None:
-    """Histogram over the trace's rays; of the pixels' means where there is no trace."""
-    if run.trace is not None and "rays" in run.trace.tables and run.trace.rows("rays"):
-        lengths = [np.diff(part["node_offset"].astype(np.int64)) for part in run.trace.batches("rays", ["node"])]
-        return spread(np.concatenate(lengths), "records of rays")
-    rays, records = run.pixels("rays"), run.pixels("node_visits")
-    if rays is None or records is None or not rays.any():
-        return None
-    some = rays > 0
-    return spread(np.round(records[some] / rays[some]).astype(np.int64), "records per ray, mean of pixels")
-
-
-def spread(values: np.ndarray, what: str) -> Markup:
-    """Histogram of whole numbers in even ranges, with least, median and most."""
-    low, high = int(values.min()), int(values.max())
-    step = -(-(high - low + 1) // RANGES)
-    edges = np.arange(low, high + step + 1, step)
-    counts = np.histogram(values, edges)[0].tolist()
-    ranges = pairwise(edges.tolist())
-    names = [f"{first:,}" if after - first == 1 else f"{first:,}+" for first, after in ranges]
-    words = f"{what} (least {low:,}, median {int(np.median(values)):,}, most {high:,})"
-    drawn = histogram(list(zip(names, counts, strict=True)), words)
-    return tag("div", drawn, tag("p", words, class_="note"), class_="small")
 
 
 def slowest_warps(run: Run) -> Markup | None:
@@ -135,34 +94,6 @@ def kernel_sections(run: Run) -> Iterator[Markup]:
         yield section(
             "Streams", table(("stream", "launches", "cycles of launches", "warp instructions"), found, "Streams")
         )
-
-
-PROGRAM_NOTE = (
-    "Executions are the trace's, of warps. Stall cycles are executions x the stall that the characterisation gives the"
-    " instruction; waits for memory and rays are no part of it."
-)
-
-
-def program_lines(run: Run) -> Markup | None:
-    """Instructions of the trace by executions, the most executed first."""
-    if run.trace is None:
-        return None
-    blocks = run.trace.read("blocks", ["block_id", "first_instruction", "instruction_count", "program"])
-    visits = np.zeros(len(blocks["block_id"]), np.int64)
-    for part in run.trace.batches("visits", ["block_id"]):
-        visits += np.bincount(part["block_id"], minlength=len(visits))
-    text = run.trace.read("instructions", ["instruction_id", "line", "text"])
-    executed = np.repeat(visits, blocks["instruction_count"])
-    program = np.repeat(blocks["program"], blocks["instruction_count"])
-    stall = np.zeros(len(executed), np.int64)
-    if "characterisation" in run.trace.tables and run.trace.rows("characterisation") == len(stall):
-        stall = executed * run.trace.read("characterisation", ["stall_cycles"])["stall_cycles"].astype(np.int64)
-    order = np.argsort(-np.maximum(executed, stall), kind="stable")[:MOST_ROWS]
-    rows = [
-        (int(text["line"][at]), text["text"][at], program[at], int(executed[at]), int(stall[at]))
-        for at in np.sort(order) if executed[at]
-    ]  # fmt: skip
-    return table(("line", "instruction", "program", "executions", "stall cycles"), rows, "Instructions", True)
 
 
 def configuration(run: Run) -> Markup:

@@ -10,7 +10,8 @@ from rayplay.formats.look.compare import difference
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.verdict import Figure, shown, six
 from rayplay.report import charts, pictures
-from rayplay.report.comparison import comparison, noise_floor
+from rayplay.report.comparison import answers, comparison, noise_floor
+from rayplay.report.cores import slowest
 from rayplay.report.detail import sections
 from rayplay.report.document import document, of_run, switch
 from rayplay.report.forecast import Forecast, forecasts
@@ -35,11 +36,13 @@ def page(
     """
     firsts = [of_run(number, first_screen(run, runs[0]), "first") for number, run in enumerate(runs)]
     details = [of_run(number, list(sections(run)), "detail") for number, run in enumerate(runs)]
-    compared = comparison(runs, noise_floor(runs[0], trifles)) if len(runs) > 1 else None
+    floor = noise_floor(runs[0], trifles)
+    compared = comparison(runs, floor) if len(runs) > 1 else None
     guessed = forecasts(predicted, runs[0]) if predicted else None
     changed_ones = studies(studied, runs[0]) if studied else None
     title = f"{runs[0].name}: {runs[0].cycles:,} cycles"
-    return document(title, switch([run.name for run in runs]), *firsts, compared, guessed, changed_ones, *details)
+    names = [run.name for run in runs]
+    return document(title, switch(names), answers(runs, floor), *firsts, compared, guessed, changed_ones, *details)
 
 
 def first_screen(run: Run, base: Run) -> list[Child]:
@@ -110,6 +113,7 @@ def screen(run: Run) -> Markup:
         meaning = {unit: words for unit, (_, words) in UTILISATION.items()}
         left = [
             tag("h2", "Where the issue slots went"), charts.cycle_stack(*run.slots), charts.legend(),
+            tag("p", slowest(run), class_="note"),
             tag("h2", "Units"), charts.utilisation(run.units, meaning),
         ]  # fmt: skip
     looks = images(run)

@@ -37,7 +37,7 @@ function pixelAt(image, x, y) {
 
 function valueWords(image, column, row) {
   const [red, green, blue] = read.get(image).getImageData(column, row, 1, 1).data;
-  const value = red * 65536 + green * 256 + blue;
+  const value = red * 65536 + green * 256 + blue + Number(image.dataset.least || 0);
   return `pixel ${column}, ${row}: ${value.toLocaleString("en")} ${image.dataset.unit}`;
 }
 

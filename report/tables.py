@@ -54,3 +54,12 @@ def cell(value: Any, first: bool) -> Markup:
 def section(title: str, *children: Child, note: str = "") -> Markup:
     """A part of the second screen."""
     return tag("section", tag("h2", title), tag("p", note, class_="note") if note else None, *children)
+
+
+def sized(count: float) -> str:
+    """Bytes for a reader."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"

@@ -10,10 +10,9 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.report import pictures
 from rayplay.report.charts import histogram
-from rayplay.report.detail import sized
 from rayplay.report.document import document
 from rayplay.report.markup import Child, Markup, tag
-from rayplay.report.tables import section, table
+from rayplay.report.tables import section, sized, table
 from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.bvh.quality import LEVELS, Depth, Quality
 from rayplay.tracer.bvh.xray import XRay

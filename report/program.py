@@ -1,0 +1,84 @@
+"""Instructions of the program: how often each executes, and how long warps wait at it."""
+
+import numpy as np
+
+from rayplay.replay.verdict import PHRASES
+from rayplay.report.markup import Child, Markup, tag
+from rayplay.report.run import Run
+from rayplay.report.tables import table
+
+MOST_ROWS = 2000
+WORST = 3  # instructions that the sentence names
+EXECUTIONS = "Executions are of warps, from the trace. "
+STATIC = (
+    "Stall cycles are executions x the stall that the characterisation gives the instruction; waits for memory and rays"
+    " are no part of it."
+)
+WAITS = (
+    "Warp-cycles are from looks at all warps: the cycles of warps that issue this instruction next, and what they wait"
+    " for most; rays in the RT unit count for the call that traced them. "
+)
+SAID = PHRASES | {"ready": "a slot to issue"}
+
+
+def program_section(run: Run) -> tuple[Markup, str] | None:
+    """The table with the sentence before it, and a note; None without a trace. Rows are in the order of the text."""
+    if run.trace is None:
+        return None
+    blocks = run.trace.read("blocks", ["block_id", "first_instruction", "instruction_count", "program"])
+    visits = np.zeros(len(blocks["block_id"]), np.int64)
+    for part in run.trace.batches("visits", ["block_id"]):
+        visits += np.bincount(part["block_id"], minlength=len(visits))
+    text = run.trace.read("instructions", ["instruction_id", "line", "text"])
+    executed = np.repeat(visits, blocks["instruction_count"])
+    program = np.repeat(blocks["program"], blocks["instruction_count"])
+    stall = np.zeros(len(executed), np.int64)
+    if "characterisation" in run.trace.tables and run.trace.rows("characterisation") == len(stall):
+        stall = executed * run.trace.read("characterisation", ["stall_cycles"])["stall_cycles"].astype(np.int64)
+    waits = stalls(run, len(executed))
+    heat = stall if waits is None else waits[1].sum(axis=1)
+    order = np.argsort(-np.maximum(executed, heat), kind="stable")[:MOST_ROWS]
+    heads = ["line", "instruction", "program", "executions", "stall cycles"]
+    columns: list[list[object]] = []
+    kept = [at for at in np.sort(order).tolist() if executed[at]]
+    for at in kept:
+        columns.append([int(text["line"][at]), text["text"][at], program[at], int(executed[at]), int(stall[at])])
+    if waits is None:
+        return tag("div", table(heads, columns, "Instructions", True)), EXECUTIONS + STATIC
+    heads += ["warp-cycles", "of all in %", "mostly"]
+    for at, row in zip(kept, columns, strict=True):
+        row += waited(waits, at)
+    first = worst(waits, heat, text)
+    return tag("div", first, table(heads, columns, "Instructions", True)), EXECUTIONS + WAITS + STATIC
+
+
+def stalls(run: Run, instructions: int) -> tuple[list[str], np.ndarray] | None:
+    """States, and int64[instructions, states] of the table ``stalls``; None without it, or of another program."""
+    if "stalls" not in run.result.tables or not run.result.rows("stalls"):
+        return None
+    found = run.result.read("stalls")
+    if int(found["instruction_id"].max()) >= instructions:
+        return None
+    states = list(dict.fromkeys(found["state"].tolist()))
+    cycles = np.zeros((instructions, len(states)), np.int64)
+    place = np.array([states.index(state) for state in found["state"]], np.int64)
+    np.add.at(cycles, (found["instruction_id"], place), found["warp_cycles"])
+    return states, cycles
+
+
+def waited(waits: tuple[list[str], np.ndarray], at: int) -> list[object]:
+    """Warp-cycles at an instruction, their share, and the state that has most of them."""
+    states, cycles = waits
+    mine, total = int(cycles[at].sum()), max(int(cycles.sum()), 1)
+    return [mine, round(100 * mine / total, 2), SAID[states[int(np.argmax(cycles[at]))]] if mine else ""]
+
+
+def worst(waits: tuple[list[str], np.ndarray], heat: np.ndarray, text: dict[str, np.ndarray]) -> Markup:
+    """The instructions at which warps spend most of their time, in words."""
+    said: list[Child] = ["Warps spend most of their time at "]
+    rows = [at for at in np.argsort(-heat, kind="stable")[:WORST].tolist() if heat[at]]
+    for number, at in enumerate(rows):
+        _, share, reason = waited(waits, at)
+        line = f"line {int(text['line'][at])}, " if text["line"][at] else ""
+        said += ["; " if number else "", line, tag("code", str(text["text"][at])), f" ({share:g} %, mostly {reason})"]
+    return tag("p", *said, ".") if rows else Markup("")
