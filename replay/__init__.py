@@ -17,6 +17,7 @@ def simulate(*arguments: Any, **options: Any) -> Any:
 if TYPE_CHECKING:
     from rayplay.formats.dataset.reader import Trace
     from rayplay.replay.gpu.description import Gpu
+    from rayplay.replay.plugin.load import Plugin
     from rayplay.replay.results.metrics import Result
 
     AnyTrace: TypeAlias = Trace | Path | str
@@ -35,6 +36,7 @@ class ReplayPackage(ModuleType):
         threads: int = 1,
         interval: int = 10_000,
         out: Path | str | None = None,
+        plugin: "Plugin | Path | str | None" = None,
     ) -> "Result":
         """Replay a trace on a GPU.
 
@@ -43,6 +45,7 @@ class ReplayPackage(ModuleType):
         threads   threads that share the SMs; changes no result.
         interval  cycles of a row of the timeline.
         out       ``NAME.result`` to write, with the bytes that the command writes.
+        plugin    a policy in place of the engine's: its file, whose code is run; parameters are ``gpu``'s values.
 
         Raises ``UserError`` for whatever the user can mend.
         """
@@ -51,7 +54,7 @@ class ReplayPackage(ModuleType):
 
         if out is not None and not str(out).endswith(".result"):
             raise UserError(f"out {out}: must end in .result")
-        opened, described = opened_trace(trace), described_gpu(gpu)
+        opened, described = opened_trace(trace), described_gpu(gpu, plugin)
         result: Result = simulate(opened, described, threads=threads, model=model, interval=interval)
         if out is not None:
             made = {"command": "replay", "trace": opened.path.name, "gpu": asdict(described)}
@@ -67,11 +70,15 @@ def opened_trace(trace: "AnyTrace") -> "Trace":
     return trace if isinstance(trace, Trace) else open_trace(trace_name(str(trace)))
 
 
-def described_gpu(gpu: "AnyGpu") -> "Gpu":
-    """The GPU, loaded where it is named."""
+def described_gpu(gpu: "AnyGpu", plugin: "Plugin | Path | str | None" = None) -> "Gpu":
+    """The GPU, loaded where it is named, with a plug-in on its units where one is given."""
     from rayplay.replay.gpu.description import Gpu
+    from rayplay.replay.plugin.load import Plugin, load
 
-    return gpu if isinstance(gpu, Gpu) else Gpu.load(gpu)
+    described = gpu if isinstance(gpu, Gpu) else Gpu.load(gpu)
+    if plugin is None:
+        return described
+    return described.with_plugin(plugin if isinstance(plugin, Plugin) else load(plugin))
 
 
 sys.modules[__name__].__class__ = ReplayPackage

@@ -61,6 +61,9 @@ def add_options(made: argparse.ArgumentParser) -> None:
                       "pipeline)")  # fmt: skip
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
                       help="change a value of the description, such as scheduler.policy=lrr; repeatable")  # fmt: skip
+    made.add_argument("--plugin", metavar="FILE.py|NAME",
+                      help="run a policy of your own in place of the engine's (docs/policies.md): a file, whose code "
+                      "is run, or the name that an installed package gives one")  # fmt: skip
     made.add_argument("--scale", type=int, default=1, metavar="K",
                       help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)")  # fmt: skip
     made.add_argument(

@@ -37,6 +37,10 @@ from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.rt import state as rt_state
+from rayplay.replay.plugin.attach import attach, compiling
+from rayplay.replay.plugin.attach import counters as plugin_counters
+from rayplay.replay.plugin.described import values_of
+from rayplay.replay.plugin.load import Plugin
 from rayplay.replay.sharing.plan import Plan
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import models
@@ -148,9 +152,35 @@ class Machine(Inputs):
                 gpu.l2.latency_cycles + gpu.clock_slack, core_khz, l2_khz, streams, summed,
             ),
         )  # fmt: skip
+        if gpu.plugin is not None:
+            self._attach(gpu.plugin)
         self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
             (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
         )
+
+    def _attach(self, plugin: Plugin) -> None:
+        """Have a plug-in act on its units."""
+        values, memory = values_of(self.gpu), self.memory
+
+        def with_own(unit: str, state: Any) -> Any:
+            return attach(plugin, values, unit, state)
+
+        self.core, self.dispatch = with_own("sm", self.core), with_own("ctas", self.dispatch)
+        self.l1 = self.l1._replace(cache=with_own("l1", self.l1.cache))
+        self.rt = with_own("rt", self.rt._replace(private=with_own("rt_cache", self.rt.private)))
+        l2 = memory.l2._replace(tags=with_own("l2", memory.l2.tags))
+        self.memory = memory._replace(l2=l2, dram=with_own("dram", memory.dram))
+
+    def plugin_counters(self) -> dict[str, np.ndarray]:
+        """Counters of the GPU's plug-in, ``UNIT.NAME`` -> int64[instances]; none without a plug-in."""
+        if self.gpu.plugin is None:
+            return {}
+        memory = self.memory
+        states = {
+            "rt": self.rt, "sm": self.core, "l1": self.l1.cache, "l2": memory.l2.tags, "rt_cache": self.rt.private,
+            "dram": memory.dram, "ctas": self.dispatch,
+        }  # fmt: skip
+        return plugin_counters(self.gpu.plugin, states)
 
     def _colours(self) -> np.ndarray | None:
         """The launches that are fragment shaders, where colours have a rate."""
@@ -185,7 +215,8 @@ class Machine(Inputs):
 
     def compile(self) -> None:
         """Have the engine compiled, or loaded from its cache."""
-        step.compile_for(self.engine())
+        with compiling(self.gpu.plugin):
+            step.compile_for(self.engine())
 
     def run_until(self, stop: int, quantum: int) -> int:
         """Run the engine until it comes back, cycle ``stop`` at the latest; returns its status."""

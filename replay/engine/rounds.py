@@ -11,6 +11,7 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.sm import ctas as dispatch
+from rayplay.replay.sm.turns import begins_cluster, next_core, sm_in_turn
 
 NOW, UNTIL, BOUND = range(3)  # of the clock: begin and end of the quantum under way, end of the round under way
 GO_ON, SETTLED, WAITS_FOR_WARPS = range(3)
@@ -189,29 +190,6 @@ def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
             granted += 1
             served = state.cluster > 1
     return granted
-
-
-@inlined
-def sm_in_turn(state: dispatch.Dispatch, last: int, turn: int, core: int) -> int:
-    """SM that is served after ``turn`` others: clusters in turn after the ``last`` SM's; in each from ``core`` on."""
-    each, sms = state.cluster, state.unit.shape[0]
-    if each == 1:
-        number = last + 1 + turn
-        return number if number < sms else number - sms
-    home = (last - last % each + each + turn - turn % each) % sms
-    return home + (core + turn % each) % each
-
-
-@inlined
-def begins_cluster(state: dispatch.Dispatch, turn: int) -> bool:
-    """Whether another cluster of several SMs has its turn."""
-    return state.cluster > 1 and turn % state.cluster == 0
-
-
-@inlined
-def next_core(state: dispatch.Dispatch, last: int, turn: int) -> int:
-    """Which SM of the cluster whose turn begins is served first: the one after the last."""
-    return state.unit[sm_in_turn(state, last, turn, 0), dispatch.LAST_CORE] + 1
 
 
 @inlined

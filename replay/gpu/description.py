@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
@@ -13,6 +13,8 @@ from rayplay.replay.memory import instruction_cache, l1, port, rop, texture
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
 from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.plugin import described
+from rayplay.replay.plugin.load import Plugin
 from rayplay.replay.rt import spec as rt_unit_spec
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps as scheduler
@@ -67,6 +69,7 @@ class Gpu:
     dram: dram_spec.Spec
     gatsim: gatsim_units.Spec
     name: str = value("name", "Name of the GPU")
+    plugin: ClassVar[Plugin | None] = None  # on its units; then the description has a section ``policy``
 
     def __post_init__(self) -> None:
         memory = self.memory
@@ -203,12 +206,20 @@ class Gpu:
         """The GPU of that name, or of a .toml or gpgpusim.config file; ``UserError`` when it breaks a rule."""
         return load(str(name))
 
+    def with_plugin(self, plugin: Plugin) -> "Gpu":
+        """The same GPU with a plug-in on its units, its parameters at their defaults."""
+        if self.plugin is not None:
+            raise UserError(f"GPU {self.name}: has the plug-in {self.plugin.path}, and takes no second one")
+        text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
+        made: Gpu = config.build(described.class_with(Gpu, plugin), described.with_defaults(text, plugin))
+        return made
+
     def with_values(self, assignments: Sequence[str] = (), /, **values: Any) -> "Gpu":
         """The same GPU with ``key=value`` assignments and keyword values applied, checked as a file's values are."""
         text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
         given = [f"{key}={config.literal(value)}" for key, value in values.items()]
         changed = config.override(text, [*assignments, *given])
-        return config.build(Gpu, changed)
+        return config.build(type(self), changed)
 
 
 def find(name: str, place: str = "", folder: Path = Path()) -> Path:
@@ -264,16 +275,25 @@ def notes(name: str) -> Iterator[str]:
         yield from gpgpusim.notes(path)
 
 
-def load(name: str, assignments: Sequence[str] = ()) -> Gpu:
-    """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule."""
-    text = config.override(read_description(name), list(assignments))
-    return config.build(Gpu, text)
+def load(name: str, assignments: Sequence[str] = (), plugin: Plugin | None = None) -> Gpu:
+    """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule.
+
+    plugin  acts on its units; its parameters are values of the description.
+    """
+    return _read_with(name, assignments, plugin)[0]
 
 
-def explain(name: str, assignments: Sequence[str] = ()) -> Iterator[str]:
+def _read_with(name: str, assignments: Sequence[str], plugin: Plugin | None) -> tuple[Gpu, config.Text]:
+    text = read_description(name)
+    if plugin is not None:
+        text = described.with_defaults(text, plugin)
+    text = config.override(text, list(assignments))
+    return config.build(Gpu if plugin is None else described.class_with(Gpu, plugin), text), text
+
+
+def explain(name: str, assignments: Sequence[str] = (), plugin: Plugin | None = None) -> Iterator[str]:
     """Every value with unit, meaning and source (its comment in the file), then every derived value."""
-    text = config.override(read_description(name), list(assignments))
-    gpu = config.build(Gpu, text)
+    gpu, text = _read_with(name, assignments, plugin)
     yield from explain_values(gpu, text, "")
     yield "derived:"
     for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:

@@ -6,6 +6,7 @@ The numbers are the first of each row of an int64[rows, CACHE_LINE_WORDS] (``par
 import sys
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -20,7 +21,18 @@ def first_of(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.gep(array.data, [builder.mul(arguments[1], ir.IntType(64)(CACHE_LINE_WORDS))])
 
 
-@intrinsic
+def plain_store(team: np.ndarray, row: int, value: int) -> None:
+    """``store`` in Python, for one thread."""
+    team[row, 0] = value
+
+
+def plain_fetch_and_add(team: np.ndarray, row: int) -> int:
+    """``fetch_and_add`` in Python, for one thread."""
+    team[row, 0] += 1
+    return int(team[row, 0]) - 1
+
+
+@intrinsic(lambda team, row: int(team[row, 0]))
 def load(typing_context: Any, team: Any, row: Any) -> Any:
     """The first number of a row, and with it everything that was written before it."""
 
@@ -30,7 +42,7 @@ def load(typing_context: Any, team: Any, row: Any) -> Any:
     return types.int64(team, types.int64), generate
 
 
-@intrinsic
+@intrinsic(plain_store)
 def store(typing_context: Any, team: Any, row: Any, value: Any) -> Any:
     """Write the first number of a row, after everything that was written before."""
 
@@ -41,7 +53,7 @@ def store(typing_context: Any, team: Any, row: Any, value: Any) -> Any:
     return types.void(team, types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic(plain_fetch_and_add)
 def fetch_and_add(typing_context: Any, team: Any, row: Any) -> Any:
     """Count the first number of a row up by one, after everything that was written before; returns what it was."""
 
@@ -64,13 +76,13 @@ def call(name: str, *numbers: int) -> Any:
     return generate
 
 
-@intrinsic
+@intrinsic(lambda: None)
 def give_way(typing_context: Any) -> Any:
     """Let another thread have the core, if one wants it."""
     return types.void(), call("SwitchToThread") if sys.platform == "win32" else call("sched_yield")
 
 
-@intrinsic
+@intrinsic(lambda: None)
 def sleep(typing_context: Any) -> Any:
     """Leave the core for some ten microseconds (a millisecond on Windows)."""
     return types.void(), call("Sleep", 1) if sys.platform == "win32" else call("usleep", 20)

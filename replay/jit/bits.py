@@ -1,16 +1,19 @@
 """Bit masks as 64-bit integers, and sets kept in chained hash tables: what every unit is built from."""
 
+import struct
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic as numba_intrinsic
 
 from rayplay.formats.guard.code_cache import kept
 from rayplay.replay.jit.link import PartCompiler, WholeCompiler
 from rayplay.replay.layers import ENGINE
 
-intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
+numbas_intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
+WORD = (1 << 64) - 1
 FAR = 1 << 62  # a time that never comes
 
 # Functions that only compiled code calls get no wrapper for Python, which halves the time to compile them. None of them
@@ -60,7 +63,29 @@ def inlined_copy(function: Any) -> Any:
     return inlined(called_from_python(function))
 
 
-@intrinsic
+def intrinsic(plain: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Decorator of an instruction of the processor; plain: the same for Python, where nothing is compiled."""
+    return lambda generator: plain if config.DISABLE_JIT else numbas_intrinsic(generator)
+
+
+def signed(word: int) -> int:
+    """The int64 with these lowest 64 bits."""
+    word = int(word) & WORD
+    return word - (1 << 64) if word >> 63 else word
+
+
+def plain_lowest_bit(mask: int) -> int:
+    """``lowest_bit`` in Python."""
+    mask = int(mask) & WORD
+    return (mask & -mask).bit_length() - 1 if mask else 64
+
+
+def plain_exponent(number: float) -> int:
+    """``exponent`` in Python."""
+    return (struct.unpack("q", struct.pack("d", number))[0] >> 52) - 1023
+
+
+@intrinsic(plain_lowest_bit)
 def lowest_bit(typing_context: Any, mask: Any) -> Any:
     """Number of the lowest set bit of an int64 (64 for 0)."""
 
@@ -70,7 +95,7 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@intrinsic
+@intrinsic(lambda mask: (int(mask) & WORD).bit_count())
 def count_bits(typing_context: Any, mask: Any) -> Any:
     """Set bits of an int64."""
 
@@ -80,7 +105,7 @@ def count_bits(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@intrinsic
+@intrinsic(lambda mask, distance: signed((int(mask) & WORD) >> int(distance)))
 def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
     """Logical shift of an int64: zeros come in at the top."""
 
@@ -114,7 +139,7 @@ def fold(mask: int, places: int) -> int:
     return mask & ((1 << places) - 1)
 
 
-@intrinsic
+@intrinsic(lambda first, second: signed((int(first) & WORD) * (int(second) & WORD) >> 64))
 def high_product(typing_context: Any, first: Any, second: Any) -> Any:
     """The upper 64 of the 128 bits that two unsigned 64-bit numbers make."""
 
@@ -126,7 +151,7 @@ def high_product(typing_context: Any, first: Any, second: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
+@intrinsic(plain_exponent)
 def exponent(typing_context: Any, number: Any) -> Any:
     """Exponent of two of a float64 that is not negative; of 0 and of subnormal numbers -1023."""
 

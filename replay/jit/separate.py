@@ -82,6 +82,8 @@ Call = tuple[Callable[..., Any], Types]
 def compile_with(entry: Any, given: Types, calls: Sequence[Call]) -> None:
     """Compile an entry point, or load it: the separate functions that it calls, in a second process meanwhile."""
     works: list[Callable[[], Any]] = []
+    if not hasattr(entry, "compile"):
+        return  # where nothing is compiled
     if not is_cached(entry, given):
         works = [partial(compile_function, *call) for call in calls if not is_cached(DISPATCHERS[call[0]], call[1])]
     with beside(works) as wait:

@@ -18,6 +18,7 @@ from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
 from rayplay.replay.memory.cache.mshr import label_of
+from rayplay.replay.memory.cache.prefetch import bring, prefetch, prefetched, prefetches
 from rayplay.replay.memory.hashes import parities, parity_masks
 from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, may_send, send, send_write_back
 from rayplay.replay.unit.schema import law, value
@@ -244,10 +245,32 @@ def look_up(
     row = cache_lines.find(state.cache, sm, line)
     if cache.may_read(state.cache, row, sector):
         cache.read_hit(state.cache, sm, now, row)
+        if prefetches(state.cache):
+            follow(state, port, sm, now, sector, cache_state.HIT, waiter)
         return cache_state.HIT
     waiting = queued(state, port, sm, now)
     answer = cache.read_miss(state.cache, sm, now, sector, line, byte_mask, 0, waiter, waiting, row)
     if answer != cache_state.FAIL:
+        drain(state, port, sm, now, 0)
+        if prefetches(state.cache):
+            follow(state, port, sm, now, sector, answer, waiter)
+    return answer
+
+
+@inlined
+def follow(state: L1, port: Port, sm: int, now: int, sector: int, answer: int, waiter: int) -> None:
+    """Prefetch what a policy wants after a read of a sector."""
+    wanted = prefetch(state.cache, sm, now, sector, answer, waiter)
+    if wanted >= 0:
+        prefetched(state.cache, sm, wanted, fetch_for_nobody(state, port, sm, now, wanted))
+
+
+@compiled
+def fetch_for_nobody(state: L1, port: Port, sm: int, now: int, sector: int) -> int:
+    """Prefetch a sector (``prefetch.bring``)."""
+    line = sector >> state.cache.sector_shift
+    answer = bring(state.cache, sm, now, sector, line, queued(state, port, sm, now))
+    if answer in (cache_state.MISS, cache_state.SECTOR_MISS):
         drain(state, port, sm, now, 0)
     return answer
 

@@ -34,7 +34,13 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
         found["l1i"] = instructions
     counters = named(core, found, dram_state.stats(memory.dram, cycle), parts, resident, machine.has_textures)
     counters["rt_unit"]["busy_cycles"] += rt_state.uncounted_busy_cycles(machine.rt, cycle)
-    return counters
+    return counters | policy_counters(machine)
+
+
+def policy_counters(machine: Machine) -> Counters:
+    """The counters of a plug-in, as those of a unit ``policy``; nothing without one."""
+    found = machine.plugin_counters()
+    return {"policy": found} if found else {}
 
 
 def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
@@ -60,7 +66,9 @@ def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
             counters[unit][name][:] = 0
     issued = [values for name, values in counters["sm"].items() if name.startswith("issued_")]
     counters["sm"]["warp_instructions"] = np.sum(issued, axis=0)  # those are counted warp by warp
-    return counters
+    of_no_stream = {unit: {name: 0 * values for name, values in found.items()}
+                    for unit, found in policy_counters(machine).items()}  # fmt: skip
+    return counters | of_no_stream
 
 
 def instruction_caches(core: Core) -> instruction_cache.InstructionCache | None:

@@ -114,6 +114,11 @@ def collect(machine: Machine, ledger: Ledger, spans: Mapping[int, tuple[int, int
     rays, peak = counters["rt_unit"], machine.rt.peak
     for name, value, unit, kind, definition in rt_metrics(rays, peak, gpu.rt.warps, gpu.rt.cores, cycles):
         summary[name] = {"value": value, "unit": unit, "kind": kind, "definition": definition}
+    for name, counted in machine.plugin_counters().items():
+        summary[f"policy_{name.replace('.', '_')}"] = {
+            "value": int(counted.sum()), "unit": "1", "kind": "sum",
+            "definition": f"{name} of the plug-in, summed over its instances",
+        }  # fmt: skip
     pixels = pixel_table(machine.trace, machine.window, machine.lane_cycles)
     return Result(summary, kernel_table(machine.launch_of, spans), pixels, ledger, gpu)
 

@@ -8,6 +8,7 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
+from rayplay.replay.rt.hooks import record_completed
 from rayplay.replay.unit.streams import count_for
 
 
@@ -185,3 +186,4 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
         lane[rt.FINISHED_AT, row] = ready_at
     else:
         load_front(state, records, sm, at, row)
+    record_completed(state, records, sm, at, index, kind, now)

@@ -8,6 +8,7 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.deliver import load_front
+from rayplay.replay.rt.hooks import entered
 from rayplay.replay.unit.streams import count_for
 
 
@@ -58,6 +59,7 @@ def accept(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int
     for ray in range(records.first_ray[operation], records.first_ray[operation + 1]):
         start_ray(state, records, sm, at, ray, now)
     slot[at, rt.ASKING] = slot[at, rt.OPEN]
+    entered(state, records, sm, at, now)
 
 
 @compiled

@@ -12,6 +12,8 @@ from rayplay.replay.memory import l1 as l1_cache
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import stream_of
+from rayplay.replay.memory.cache.prefetch import bring, prefetch, prefetched
+from rayplay.replay.memory.cache.prefetch import prefetches as cache_prefetches
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
 from rayplay.replay.rt import spec as rules
@@ -72,12 +74,30 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
 
 
 @compiled
+def fetch_for_nobody(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector: int) -> int:
+    """Prefetch a sector into the cache that the unit reads through (``prefetch.bring``); HIT where there is none."""
+    if state.perfect or state.cache == rules.NO_CACHE:
+        return cache_state.HIT
+    if state.cache == rules.L1_CACHE:
+        return l1_cache.fetch_for_nobody(l1, port, sm, now, sector)
+    private = state.private
+    queued = private.unit[core, cache_state.QUEUE_TAIL] - private.unit[core, cache_state.QUEUE_HEAD]
+    return bring(private, core, now, sector, sector >> private.sector_shift, queued)
+
+
+@compiled
 def read_privately(state: RtUnit, core: int, now: int, sector: int, waiter: int) -> int:
     """Look a sector up in the unit's private cache."""
     private = state.private
     queued = private.unit[core, cache_state.QUEUE_TAIL] - private.unit[core, cache_state.QUEUE_HEAD]
     line = sector >> private.sector_shift
     answer = cache.read(private, core, now, sector, line, ALL_BYTES, 0, waiter, queued)
+    if cache_prefetches(private) and answer != cache_state.FAIL:
+        wanted = prefetch(private, core, now, sector, answer, waiter)
+        if wanted >= 0:
+            queued = private.unit[core, cache_state.QUEUE_TAIL] - private.unit[core, cache_state.QUEUE_HEAD]
+            came = bring(private, core, now, wanted, wanted >> private.sector_shift, queued)
+            prefetched(private, core, wanted, came)
     if answer == cache_state.HIT:
         return cache_state.HIT
     return cache_state.FAIL if answer == cache_state.FAIL else cache_state.MISS

@@ -2,30 +2,30 @@
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.work import LANES, SECTOR_BYTES
-from rayplay.replay.jit.bits import FAR, compiled, lowest_bit
+from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
-from rayplay.replay.rt.count import asks
 from rayplay.replay.rt.deliver import chunks_of, deliver_hit
-from rayplay.replay.rt.memory import delay_hit, is_full, read, waiter_of, write
+from rayplay.replay.rt.hooks import choose_lane, choose_warp, prefetch, prefetched, requested
+from rayplay.replay.rt.memory import delay_hit, fetch_for_nobody, is_full, read, waiter_of, write
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 
 @compiled
 def fill_queue(state: RtUnit, records: rays.Records, at: int) -> None:
-    """Queue the front records of all lanes that may ask, lane 0 first, equal (address, size) once."""
+    """Queue the front records of all lanes that may ask, as ``choose_lane`` says, equal (address, size) once."""
     slot, lane, queue = state.slot, state.lane, state.queue
     rest = slot[at, rt.ASKING]
     while rest:
-        index = lowest_bit(rest)
+        index = choose_lane(state, records, at, rest)
         if slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD] == rt.QUEUE:
             break
-        rest &= rest - 1
+        rest &= ~(1 << index)
         row = at * LANES + index
         lane[rt.MARKED, row] = 1
         node = records.node[lane[rt.CURSOR, row]]
@@ -44,16 +44,11 @@ def fill_queue(state: RtUnit, records: rays.Records, at: int) -> None:
 
 @compiled
 def choose(state: RtUnit, core: int) -> int:
-    """The slot that may send: the one whose record is being sent, else the oldest that asks; -1 while stores wait."""
-    unit, slot = state.unit, state.slot
+    """The slot that may send: whose record is being sent, else as ``choose_warp`` says; -1 while stores wait."""
+    unit = state.unit
     if unit[core, rt.SENDING] >= 0:
         return unit[core, rt.SENDING]
-    best, age = -1, FAR
-    if unit[core, rt.STORE_HEAD] == unit[core, rt.STORE_TAIL]:
-        for at in range(core * state.warps, (core + 1) * state.warps):
-            if slot[at, rt.WARP] >= 0 and slot[at, rt.AGE] < age and asks(state, at):
-                best, age = at, slot[at, rt.AGE]
-    return best
+    return choose_warp(state, core) if unit[core, rt.STORE_HEAD] == unit[core, rt.STORE_TAIL] else -1
 
 
 @compiled
@@ -86,6 +81,7 @@ def send_chunk(state: RtUnit, l1: L1, port: Port, records: rays.Records, sm: int
     sector, waiter = (base >> 5) + chunk, waiter_of(state, core, at, base, chunk)
     count_for(state, sm, state.slot[at, rt.STREAM])
     answer = read(state, l1, port, sm, core, now, sector, waiter, record & 15)
+    requested(state, sm, core, at, record, chunk, answer, now)
     if answer == cache.FAIL:
         if chunk > 0 or state.refusal != rules.QUEUED_AGAIN:
             return
@@ -99,3 +95,12 @@ def send_chunk(state: RtUnit, l1: L1, port: Port, records: rays.Records, sm: int
     unit[core, rt.SEND_CHUNK] = chunk + 1
     if chunks_of(record) >> (chunk + 1) == 0:
         unit[core, rt.SENDING] = -1
+
+
+@inlined
+def send_idle(state: RtUnit, l1: L1, port: Port, records: rays.Records, sm: int, core: int, now: int) -> bool:
+    """In a cycle in which the unit has sent nothing: prefetch what a policy wants; whether it wanted anything."""
+    sector = prefetch(state, records, sm, core, now)
+    if sector >= 0:
+        prefetched(state, sm, core, sector, fetch_for_nobody(state, l1, port, sm, core, now, sector))
+    return sector >= 0

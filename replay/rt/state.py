@@ -1,13 +1,14 @@
 """State of the ray-tracing units: their flat arrays, and the columns of each."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.rt import spec as rules
@@ -124,6 +125,7 @@ class RtUnit(NamedTuple):
     response: int
     hit_stores: int
     hit_cycles: int
+    own: Any = NOTHING  # of a plug-in
 
 
 def make_state(spec: rules.Spec, sms: int, streams: int = 1) -> RtUnit:

@@ -15,8 +15,10 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.access import NOBODY
 from rayplay.replay.memory.cache.fill import fill
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
+from rayplay.replay.memory.cache.prefetch import prefetches as cache_prefetches
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import spec as rules
@@ -24,8 +26,9 @@ from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.count import count_lanes, count_stores, count_warp
 from rayplay.replay.rt.deliver import deliver, deliver_to_all, end_delays, next_due
 from rayplay.replay.rt.entry import accept, next_arrival
+from rayplay.replay.rt.hooks import completed, emptied, may_complete, prefetches, responded
 from rayplay.replay.rt.memory import base_of, free_direct, is_full, send_missing
-from rayplay.replay.rt.send import choose, send_one
+from rayplay.replay.rt.send import choose, send_idle, send_one
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
@@ -77,16 +80,19 @@ def complete_one(state: RtUnit, sm: int, core: int, now: int) -> int:
         left = slot[at, rt.OPEN] | slot[at, rt.DELAYED] | slot[at, rt.STORES]
         left |= slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD]
         if slot[at, rt.WARP] >= 0 and left == 0 and slot[at, rt.AGE] < age and unit[core, rt.SENDING] != at:
-            done, age = at, slot[at, rt.AGE]
+            if may_complete(state, sm, at):
+                done, age = at, slot[at, rt.AGE]
     if done < 0:
         return -1
     warp = slot[done, rt.WARP]
     count_warp(state, sm, done, now)
+    completed(state, sm, done, now)
     slot[done, rt.WARP] = -1
     state.place[sm * rt.WARPS_PER_SM + warp] = -1
     unit[core, rt.RESIDENT] -= 1
     if unit[core, rt.RESIDENT] == 0:
         state.stats[sm, rt.BUSY_CYCLES] += now - unit[core, rt.BUSY_SINCE] + 1
+        emptied(state, sm, core, now)
     return warp
 
 
@@ -104,9 +110,15 @@ def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: 
     chosen = choose(state, core)
     count_lanes(state, sm, core, chosen, 1)
     state.unit[core, rt.COUNTED] = now
+    sent = state.stats[sm, rt.READS] + state.stats[sm, rt.STORES_SENT]
     send_one(state, l1, port, records, sm, core, now, chosen)
+    more = False
+    if prefetches(state):
+        more = state.stats[sm, rt.READS] + state.stats[sm, rt.STORES_SENT] != sent
+        if not more:
+            more = send_idle(state, l1, port, records, sm, core, now)
     warp = complete_one(state, sm, core, now)
-    following = next_cycle(state, sm, core, now) if warp < 0 else now + 1
+    following = next_cycle(state, sm, core, now) if warp < 0 and not more else now + 1
     state.gate[sm, rt.NEXT_CYCLE] = min(state.gate[sm, rt.NEXT_CYCLE], following)
     return warp
 
@@ -137,6 +149,7 @@ def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
 def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter: int, source: int, sector: int) -> None:
     """Deliver the sector to the waiter's warp, or to all, as a chunk of the record ``source`` asked for."""
     base, chunk = base_of(source, sector), (source >> 5) & 7
+    responded(state, records, sm, core, base, chunk, now)
     if state.coalescing == rules.PER_UNIT:
         deliver_to_all(state, records, sm, core, now, base, chunk, -1)
         return
@@ -175,6 +188,8 @@ def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int
     fill(private, core, now, entry)
     while has_ready(private, core):
         waiter = next_ready(private, core)
+        if (prefetches(state) or cache_prefetches(private)) and waiter == NOBODY:
+            continue
         receive_sector(state, records, sm, now, waiter, leader, sector, stream)
         leader = waiter if leader < 0 else leader
 

@@ -79,6 +79,8 @@ def simulate(
     latencies, chosen = read_characterisation(trace, characterisation), selection or Selection()
     replay: Replay | gatsim.Replay
     if model == "gatsim":
+        if gpu.plugin is not None:
+            raise UserError(f"model gatsim: has no hooks for the plug-in {gpu.plugin.path}; take another model")
         replay = gatsim.Replay(gatsim.Machine(trace, gpu, latencies, chosen))
     else:
         replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads, shared), quantum, interval, watch)

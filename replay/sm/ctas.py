@@ -13,13 +13,14 @@ its quota of the SM: warps, CTAs, registers and bytes of shared memory.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, called_from_python, compiled, inlined, lowest_bit, lowest_bits
+from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.memory import rop
 from rayplay.replay.unit.schema import law, value
@@ -123,6 +124,7 @@ class Dispatch(NamedTuple):
     shared_bytes: int
     classes: int
     has_quota: bool
+    own: Any = NOTHING  # of a plug-in
 
 
 def make_state(

@@ -14,7 +14,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.input import work as op
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window_arrays import Moved
-from rayplay.replay.jit.bits import FAR, compiled, count_bits, part
+from rayplay.replay.jit.bits import FAR, called_from_python, compiled, count_bits, part
 from rayplay.replay.memory import instruction_cache, texture
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import policies, visit, warps
@@ -40,7 +40,7 @@ def resolved(of_warps: Any, of_pipeline: Any) -> Function:
 
     @overload(call, jit_options=OPTIONS, strict=False)
     def _(core: Any, *rest: Any) -> Function:
-        found: Function = (of_warps if core.instance_class is warps.Warps else of_pipeline).py_func
+        found: Function = called_from_python(of_warps if core.instance_class is warps.Warps else of_pipeline)
         return found
 
     return call

@@ -10,9 +10,12 @@ Sources: ``docs/sources/accel-sim.md#schedulers``; of greedy then loose round ro
 ``docs/sources/vulkan-sim.md#greedy-loose-round-robin``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rayplay.replay.jit.bits import inlined, lowest_bit
+from rayplay.replay.jit.hooks import hook
 
 POLICIES = {
     "gto": "greedy then oldest: the warp that issued last while it can, else the oldest",
@@ -51,3 +54,16 @@ def pick(policy: int, able: int, last: int) -> int:
     """Bit of the warp that issues: ``able`` is a mask in the order of the policy, not 0."""
     first = preferred(policy, able, last)
     return lowest_bit(first | able & -np.int64(first == 0))  # all for 0: no branch, which is a toss-up
+
+
+@hook("sm.choose_warp")
+def choose_warp(core: Any, sm: int, row: int, able: int, last: int) -> int:
+    """Choose the warp that a scheduler issues from: a bit of ``able``, not 0. By default as ``scheduler.policy`` says.
+
+    row    of the scheduler, ``sm`` x schedulers + its number.
+    able   warps that may issue, as a mask. In the model ``characterised`` bits are in order of age, the oldest lowest,
+           and the units of some may be busy: if the chosen one's is, the question comes again without that unit's
+           warps. In ``pipeline`` bits are warps of the SM. ``warp_at`` finds a warp's row in ``core.warp`` in both.
+    last   the bit of the warp that issued last, or 0.
+    """
+    return pick(core.policy, able, last)

@@ -16,6 +16,7 @@ import numpy as np
 from rayplay.formats.schema.trace import UNITS as UNIT_NAMES
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
+from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import CACHE_LINE_WORDS, FixedRows, wrap
 from rayplay.replay.sm.ctas import MAX_CTAS
 from rayplay.replay.sm.policies import POLICIES, TWO_LEVEL
@@ -114,6 +115,7 @@ class Warps(NamedTuple):
     schedulers: int
     policy: int
     active_warps: int
+    own: Any = NOTHING  # of a plug-in
 
 
 def make_state(spec: Spec, sms: int, warps: int, streams: int = 1) -> Warps:

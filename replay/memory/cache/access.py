@@ -10,6 +10,7 @@ from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import compiled, count_bits, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
+from rayplay.replay.memory.cache.bypass import holds_no_row, is_bypassed, may_bypass
 from rayplay.replay.memory.cache.mshr import fail, find_entry, join, may_join, new_entry
 from rayplay.replay.memory.cache.state import Cache, chosen_set
 from rayplay.replay.memory.cache.tags import (
@@ -94,35 +95,37 @@ def read_miss(
 ) -> int:  # fmt: skip
     """Fetch a missing sector, or join a fetch under way."""
     answer = probed(state, row, sector & ((1 << state.sector_shift) - 1))
-    place, entry = place_for(state, at, row, index), -1
+    bypassed = may_bypass(state) and is_bypassed(state, at, sector, row, atomic, waiter)
+    place, entry = 0 if bypassed else place_for(state, at, row, index), -1
     if place < 0:
         answer = fail(state, at, cache.NO_LINE)
     elif queued + 1 >= state.miss_queue:  # it might need two places
         answer = fail(state, at, cache.NO_QUEUE)
     else:
         entry = find_entry(state, at, sector)
-        if not may_join(state, at, entry):
+        if not may_join(state, at, entry) or (bypassed and atomic):
             answer = cache.FAIL
     state.stats[at, answer] += 1
     if answer != cache.FAIL:
-        fetch(state, at, now, sector, index, byte_mask, atomic, waiter, answer, place, entry)
+        fetch(state, at, now, sector, index, byte_mask, atomic, waiter, answer, place, entry, bypassed)
     return answer
 
 
 @inlined
 def fetch(
     state: Cache, at: int, now: int, sector: int, index: int, byte_mask: int, atomic: int, waiter: int, kind: int,
-    place: int, entry: int,
+    place: int, entry: int, bypassed: bool,
 ) -> None:  # fmt: skip
     """Wait in the sector's MSHR entry; where it has none (-1), make one and request it. Then take the place."""
     if entry < 0:
-        entry = new_entry(state, at, sector, index, byte_mask, -1 if state.on_fill else place)
+        row = cache.BYPASSED if bypassed else -1 if state.on_fill else place
+        entry = new_entry(state, at, sector, index, byte_mask, row)
         push(state, at, cache.READ_SECTOR, sector, byte_mask, entry)
     else:
         state.stats[at, cache.MERGES] += 1
     join(state, at, entry, waiter, atomic)
     state.unit[at, cache.USED] = 1
-    if not state.on_fill:
+    if not state.on_fill and not bypassed:
         take(state, at, now, place, sector, kind)
 
 
@@ -215,9 +218,11 @@ def write_miss(
         entry = find_entry(state, at, sector)
         if not may_join(state, at, entry):
             return cache.FAIL
+        if may_bypass(state) and entry >= 0 and holds_no_row(state, at, entry):
+            return fail(state, at, cache.NO_MERGE)
         if not parked:
             push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
-        fetch(state, at, now, sector, index, byte_mask, 0, waiter if parked else NOBODY, kind, place, entry)
+        fetch(state, at, now, sector, index, byte_mask, 0, waiter if parked else NOBODY, kind, place, entry, False)
         state.unit[at, cache.PARKED] = int(parked)
         if parked:
             state.line[place, cache.STATUS] |= (1 << cache.DIRTY_ON_FILL) << offset | 1 << cache.BYTES_ON_FILL

@@ -2,6 +2,7 @@
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.memory.cache import state as cache
+from rayplay.replay.memory.cache.bypass import may_bypass
 from rayplay.replay.memory.cache.mshr import label_of, make_ready, stream_of
 from rayplay.replay.memory.cache.tags import (
     allocate,
@@ -79,7 +80,7 @@ def place(state: cache.Cache, at: int, now: int, entry: int) -> None:
     sector, byte_mask = state.mshr[here, cache.SECTOR], state.mshr[here, cache.BYTES] & cache.FULL
     offset = sector & ((1 << state.sector_shift) - 1)
     row = state.mshr[here, cache.ROW]
-    if state.on_fill:
+    if state.on_fill and not (may_bypass(state) and row == cache.BYPASSED):
         row = settle(state, at, now, sector, state.mshr[here, cache.INDEX])
     if row >= 0:
         fill_sector(state, at, row, offset, byte_mask)

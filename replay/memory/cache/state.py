@@ -6,12 +6,13 @@ Source: ``docs/sources/accel-sim.md#cache-strings``, which name the same choices
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import HASH_FACTOR, inlined
+from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
 from rayplay.replay.memory.cache.owners import NOT_SHARED, Owners, Sharing, make_owners
 from rayplay.replay.memory.hashes import IPOLY, fermi_masks, parities, parity_masks
@@ -41,11 +42,12 @@ SECTOR = 0
 NEXT = 1  # entry of its hash bucket
 WAITER = 2  # the oldest
 WAITING = 3  # number of waiters
-ROW = 4  # line that was reserved, -1: none yet
+ROW = 4  # line that was reserved, -1: none yet; BYPASSED: none ever
 INDEX = 5  # chooses the set
 BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its label (``owners``)
 FIRST = 7  # place of the oldest in the ring of the other waiters
 MSHR_COLUMNS = 8
+BYPASSED = -2
 ATOMIC_SHIFT = 32
 LABEL_SHIFT = 33
 # Columns of ``unit``.
@@ -165,6 +167,7 @@ class Cache(NamedTuple):
     sector_cycles: int  # that the data array takes for a sector
     given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
     fifo: int  # 1: uses do not count, lines go in the order of their allocation
+    own: Any = NOTHING  # of a plug-in
 
 
 def make_state(

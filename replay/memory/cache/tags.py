@@ -7,10 +7,11 @@ nothing, dirty ones only when enough lines of the instance are.
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR, bucket, compiled, inlined, lowest_bit
+from rayplay.replay.jit.bits import bucket, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import host_prefetch, wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.owners import SAMPLED
+from rayplay.replay.memory.cache.replacement import allocated, replace, used
 
 ANY = -2  # in place of a row or a class
 
@@ -107,6 +108,7 @@ def link(state: cache.Cache, row: int, group: int) -> None:
 @inlined
 def touch(state: cache.Cache, row: int, now: int) -> None:
     """Update LRU order once a cycle: the order within a cycle is unobservable. Under FIFO a use changes nothing."""
+    used(state, row, now)
     if state.line[row, cache.USED_AT] == now or state.fifo:
         return
     group = list_of(state, row)
@@ -150,26 +152,6 @@ def mark_dirty(state: cache.Cache, at: int, row: int, offset: int, byte_mask: in
     set_status(state, at, row, status)
 
 
-@compiled
-def oldest(state: cache.Cache, at: int, group: int) -> int:
-    """The row of a list used longest ago among rows that wait for nothing, the lowest of several; or -1."""
-    line = state.line
-    row = state.order[group, cache.OLDEST]
-    while row >= 0 and line[row, cache.STATUS] & cache.ALL_RESERVED:
-        row = line[row, cache.NEWER]
-    if row < 0:
-        return -1
-    best, following = row, line[row, cache.NEWER]
-    if following >= 0:  # it is the next to be replaced after this
-        host_prefetch(line, line[following, cache.NEWER])
-        host_prefetch(state.bucket_head, at * state.buckets + bucket(line[following, cache.TAG], state.buckets))
-    while following >= 0 and line[following, cache.USED_AT] == line[row, cache.USED_AT]:
-        if following < best and not line[following, cache.STATUS] & cache.ALL_RESERVED:
-            best = following
-        following = line[following, cache.NEWER]
-    return best
-
-
 @inlined
 def victim(state: cache.Cache, at: int, group: int) -> int:
     """The row of a set that a new line may take, or -1 where all wait for data (or are dirty, and too few are)."""
@@ -183,13 +165,7 @@ def victim(state: cache.Cache, at: int, group: int) -> int:
         row = oldest_of_classes(state, group, ANY)
         if row >= 0:
             return row
-    row = oldest(state, at, 2 * group)
-    if 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways:
-        dirty = oldest(state, at, 2 * group + 1)
-        clean_at = state.line[row, cache.USED_AT] if row >= 0 else FAR
-        if dirty >= 0 and (state.line[dirty, cache.USED_AT], dirty) < (clean_at, row):
-            row = dirty
-    return row
+    return replace(state, at, group)
 
 
 @inlined
@@ -318,6 +294,7 @@ def allocate(state: cache.Cache, at: int, now: int, row: int, line: int, offset:
     state.line[row, cache.CHAIN] = state.bucket_head[head]
     state.bucket_head[head] = row
     link(state, row, 2 * group)
+    allocated(state, at, row, line, now)
 
 
 @inlined

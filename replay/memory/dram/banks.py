@@ -6,6 +6,7 @@ Source: ``docs/sources/accel-sim.md#dram, #dram-counters``.
 """
 
 from rayplay.replay.jit.bits import count_bits, inlined, lowest_bit
+from rayplay.replay.jit.hooks import hook, is_replaced
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.unit.streams import count_for
@@ -104,6 +105,33 @@ def wait_for(state: dram.Dram, channel: int, tick: int, bank: int, kind: int) ->
     ch[channel, dram.COMMAND_AT] = min(ch[channel, dram.COMMAND_AT], max(local, ch[channel, dram.READ_GAP + kind]))
 
 
+@hook("dram.choose_request")
+def choose_request(state: dram.Dram, channel: int, here: int, first: int) -> int:
+    """Choose the request that a bank serves next, a row of ``state.request``: by default the first that hits its row.
+
+    here   the bank, a row of ``state.bank`` (``dram.ROW``: its row, ``dram.OPEN``: whether it is open).
+    first  the oldest request of the bank; ``dram.NEXT`` leads to the next younger, and to -1 after the last.
+    """
+    at, row = first, state.bank[here, dram.ROW]
+    while at >= 0 and state.request[at, dram.REQUEST_ROW] != row:
+        at = state.request[at, dram.NEXT]
+    return first if at < 0 else at
+
+
+chooses = is_replaced("dram.choose_request")
+
+
+@inlined
+def asked_for(state: dram.Dram, channel: int, here: int, writing: int, counted: int) -> tuple[int, int]:
+    """The request that a policy chooses, and the one before it in the list, or -1; mends the count of row hits."""
+    first, before = state.bank[here, dram.OLDEST + 2 * writing], -1
+    chosen, at = choose_request(state, channel, here, first), first
+    while at != chosen:
+        at, before = state.request[at, dram.NEXT], at
+    state.stats[channel, dram.ROW_HITS] += (state.request[at, dram.REQUEST_ROW] == state.bank[here, dram.ROW]) - counted
+    return at, before
+
+
 @inlined
 def pick(state: dram.Dram, channel: int, here: int, writing: int, bit: int) -> int:
     """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
@@ -117,6 +145,8 @@ def pick(state: dram.Dram, channel: int, here: int, writing: int, bit: int) -> i
     else:
         count_request(state, channel, at)
         state.stats[channel, dram.ROW_HITS] += 1
+    if chooses(state):
+        at, before = asked_for(state, channel, here, writing, int(at >= 0 and request[at, dram.REQUEST_ROW] == row))
     after = request[at, dram.NEXT]
     if before < 0:
         state.bank[here, dram.OLDEST + 2 * writing] = after

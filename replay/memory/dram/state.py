@@ -1,10 +1,11 @@
 """The DRAM channels: their flat arrays, the columns of each, and their counters."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, ring_size
 from rayplay.replay.memory.dram import spec as rules
 from rayplay.replay.unit.clocks import Ratio, ratio, tick_after
@@ -127,6 +128,7 @@ class Dram(NamedTuple):
     core: Ratio  # from core cycles to ticks
     to_core: Ratio  # from ticks to core cycles
     to_l2: Ratio  # from ticks to L2 ticks
+    own: Any = NOTHING  # of a plug-in
 
 
 def make_state(

@@ -19,6 +19,7 @@ from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
 from rayplay.replay.memory.cache.owners import SAMPLED
+from rayplay.replay.memory.cache.prefetch import bring, prefetch, prefetched, prefetches
 from rayplay.replay.memory.cache.state import set_of
 from rayplay.replay.memory.cache.tags import note_alone, note_use
 from rayplay.replay.memory.dram import channel as dram
@@ -297,6 +298,8 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         tags.stats[part, cache_state.TEXTURE + answer] += is_texture
         answered = answer == cache_state.HIT
+        if prefetches(tags) and answer != cache_state.FAIL:
+            follow(state, part, used, sector, answer, word)
     tags.unit[part, cache_state.DATA_FREE_AT] += lag
     if answered and word >> ports.SM_BITS == ports.NO_ANSWER:
         state.absorbed[word & ports.SM_MASK] += 1
@@ -312,6 +315,18 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         last = part * state.ring + wrap(own[part, l2.STALL_TAIL] - 1, state.ring)
         state.stall[last, 1] = now + 1
     return True
+
+
+@inlined
+def follow(state: l2.L2, part: int, used: int, sector: int, answer: int, word: int) -> None:
+    """Prefetch what a policy wants after a read of a sector; not another slice's sector."""
+    tags = state.tags
+    wanted = prefetch(tags, part, used, sector, answer, word)
+    if wanted >= 0 and slice_of(state.addresses, wanted) == part:
+        queued = tags.unit[part, cache_state.QUEUE_TAIL] - tags.unit[part, cache_state.QUEUE_HEAD]
+        prefetched(tags, part, wanted, bring(tags, part, used, wanted, home_of(state, wanted), queued))
+    elif wanted >= 0:
+        prefetched(tags, part, wanted, cache_state.FAIL)
 
 
 @inlined

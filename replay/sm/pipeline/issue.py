@@ -10,6 +10,7 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import compiled, count_bits, fold, inlined, lowest_bit
+from rayplay.replay.jit.hooks import hook
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import barrier, policies, visit, warps
@@ -116,8 +117,13 @@ def look(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now
 
 @inlined
 def choose(core: pipe.Pipeline, sm: int, row: int, able: int) -> int:
-    """The warp to issue from, by the policy, or -1: ``able`` is a mask of some of the scheduler's, not 0."""
-    last = core.row[row, pipe.LAST]
+    """The warp to issue from, or -1: ``able`` is a mask of some of the scheduler's, not 0."""
+    return choose_warp(core, sm, row, able, core.row[row, pipe.LAST])
+
+
+@hook("sm.choose_warp")
+def choose_warp(core: pipe.Pipeline, sm: int, row: int, able: int, last: int) -> int:
+    """As ``policies.choose_warp``; -1 where the policy wants a warp that is not able."""
     if core.policy == policies.RRR:
         index = policies.pick(core.policy, standing(core, sm, row), last)
         return index if (able >> index) & 1 else -1

@@ -7,11 +7,12 @@ cycles after it entered the unit. Source: ``docs/sources/accel-sim.md#opcode-lat
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import FixedRows, aligned_rows
 from rayplay.replay.memory.instruction_cache import InstructionCache
 from rayplay.replay.sm import ctas as dispatch
@@ -220,6 +221,7 @@ class Pipeline(NamedTuple):
     steps: int
     buses: int
     ring: int
+    own: Any = NOTHING  # of a plug-in
 
 
 def every(schedulers: int) -> int:

@@ -1,0 +1,87 @@
+"""A plug-in in the units of a machine: its own state in each, and its counters."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rayplay.formats.guard.errors import UserError, reason_of
+from rayplay.replay.jit.hooks import replace
+from rayplay.replay.plugin.load import Plugin
+from rayplay.replay.plugin.units import hooks_of_units
+
+RESERVED = ("counters", "instances")
+Values = dict[str, Any]
+
+
+def attach(plugin: Plugin, values: Values, unit: str, state: Any) -> Any:
+    """The state of a unit on which the plug-in acts, with its own state; others as they are.
+
+    values  parameters by name, as the description has them.
+    """
+    if unit not in plugin.units:
+        return state
+    instances = len(getattr(state, "stats", (0,)))
+    fields = {"counters": np.zeros((instances, len(plugin.counters)), np.int64), "instances": instances}
+    for name, each in plugin.parameters.items():
+        fields[name] = each.choices.index(values[name]) if each.choices else values[name]
+    fields |= own_arrays(plugin, values, unit, state, fields)
+    return state._replace(own=own_class(plugin, unit, tuple(fields))(**fields))
+
+
+def own_arrays(plugin: Plugin, values: Values, unit: str, state: Any, taken: Values) -> dict[str, np.ndarray]:
+    """The arrays that a plug-in's ``arrays`` makes for a unit; ``UserError`` for a name or an array that cannot be."""
+    try:
+        found = plugin.arrays(unit, state, dict(values)) if plugin.arrays else {}
+    except Exception as error:
+        raise UserError(f"{plugin.path}: arrays({unit!r}, ...): {type(error).__name__}: {reason_of(error)}") from None
+    made = {}
+    for name, array in (found or {}).items():
+        if name in taken or not name.isidentifier():
+            raise UserError(f"{plugin.path}: arrays: {name!r} must be a new name, and not {', '.join(RESERVED)}")
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iub" or array.ndim not in (1, 2):
+            raise UserError(f"{plugin.path}: arrays: {name} must be an array of whole numbers in one or two dimensions")
+        made[name] = np.ascontiguousarray(array, np.int64).copy()
+    return made
+
+
+def own_class(plugin: Plugin, unit: str, names: tuple[str, ...]) -> type:
+    """The class of a plug-in's state of a unit, by whose name machine code is told apart."""
+    if unit not in plugin.classes:
+        kinds = {name: int for name in ("instances", *plugin.parameters)}
+        made: Any = NamedTuple(f"Own_{plugin.module.__name__}_{unit}", [(n, kinds.get(n, np.ndarray)) for n in names])
+        made.__module__ = plugin.module.__name__
+        setattr(plugin.module, made.__name__, made)  # where the cache of machine code looks for it
+        for name, hook in hooks_of_units().items():
+            if name in plugin.functions and name.partition(".")[0] == unit:
+                replace(made, hook, plugin.functions[name])
+        plugin.classes[unit] = made
+    if plugin.classes[unit]._fields != names:
+        raise UserError(f"{plugin.path}: arrays({unit!r}, ...): must make arrays of the same names on every GPU")
+    return plugin.classes[unit]
+
+
+def counters(plugin: Plugin, states: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The plug-in's counters, ``UNIT.NAME`` -> int64[instances]; states: of the units, by name."""
+    return {
+        f"{unit}.{name}": states[unit].own.counters[:, column].copy()
+        for unit in plugin.units
+        for column, name in enumerate(plugin.counters)
+    }
+
+
+@contextmanager
+def compiling(plugin: Plugin | None) -> Iterator[None]:
+    """While the engine is compiled: what a plug-in's functions cannot do is a ``UserError`` with their line."""
+    try:
+        yield
+    except Exception as error:
+        if plugin is None or not type(error).__module__.startswith("numba"):
+            raise
+        text = str(error)
+        lines = re.findall(rf'File "{re.escape(plugin.path)}", line (\d+)', text)
+        where = f"{plugin.path}:{lines[-1]}" if lines else plugin.path
+        reasons = [line.strip() for line in text.splitlines() if line.strip() and "pipeline: " not in line]
+        raise UserError(f"{where}: cannot be compiled: {reasons[0] if reasons else type(error).__name__}") from error

@@ -1,0 +1,87 @@
+"""Hooks of the ray-tracing unit: what a policy may decide, and what it is told of.
+
+Slots are rows of ``state.slot`` and lanes columns of ``state.lane`` (``rt.state``); ``core`` is a unit, ``sm`` its SM.
+"""
+
+from rayplay.replay.input import rays
+from rayplay.replay.jit.bits import FAR, lowest_bit
+from rayplay.replay.jit.hooks import hook, is_replaced
+from rayplay.replay.rt import state as rt
+from rayplay.replay.rt.count import asks
+
+
+@hook("rt.choose_warp")
+def choose_warp(state: rt.RtUnit, core: int) -> int:
+    """Choose the slot whose next record is sent, among those with ``asks(state, at)``; -1 for none.
+
+    By default the oldest. Also asked about cycles that were skipped, so that it must follow from states that only
+    other hooks change. -1 while a slot asks lets the unit sleep until something else wakes it.
+    """
+    best, age, slot = -1, FAR, state.slot
+    for at in range(core * state.warps, (core + 1) * state.warps):
+        if slot[at, rt.WARP] >= 0 and slot[at, rt.AGE] < age and asks(state, at):
+            best, age = at, slot[at, rt.AGE]
+    return best
+
+
+@hook("rt.choose_lane")
+def choose_lane(state: rt.RtUnit, records: rays.Records, at: int, rest: int) -> int:
+    """Choose the lane whose record the slot requests next: a bit of ``rest``. By default the lowest."""
+    return lowest_bit(rest)
+
+
+@hook("rt.may_complete")
+def may_complete(state: rt.RtUnit, sm: int, at: int) -> bool:
+    """Choose whether a slot without records, delays and stores left may complete. By default it may.
+
+    Asked in every cycle in which the unit runs. Whoever vetoes must let it complete after an event that wakes the unit.
+    """
+    return True
+
+
+@hook("rt.prefetch")
+def prefetch(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int) -> int:
+    """Choose a sector (address / 32) to prefetch in a cycle in which the unit sends nothing, or -1.
+
+    Asked in the cycles in which the unit runs, and in the next one after a request or a prefetch was sent, until the
+    answer is -1. ``prefetched`` says how each went.
+    """
+    return -1
+
+
+@hook("rt.prefetched")
+def prefetched(state: rt.RtUnit, sm: int, core: int, sector: int, answer: int) -> None:
+    """Told how a prefetch went: HIT and HIT_RESERVED (there, or on its way), FAIL (no room), or that it was sent."""
+
+
+@hook("rt.entered")
+def entered(state: rt.RtUnit, records: rays.Records, sm: int, at: int, now: int) -> None:
+    """Told that a warp has taken a slot, its lanes at their first records."""
+
+
+@hook("rt.completed")
+def completed(state: rt.RtUnit, sm: int, at: int, now: int) -> None:
+    """Told that a slot's warp completes, before the slot is free."""
+
+
+@hook("rt.emptied")
+def emptied(state: rt.RtUnit, sm: int, core: int, now: int) -> None:
+    """Told that the unit's last warp has left."""
+
+
+@hook("rt.requested")
+def requested(state: rt.RtUnit, sm: int, core: int, at: int, record: int, chunk: int, answer: int, now: int) -> None:
+    """Told of a request for 32 B (``chunk``) of a record (as in ``Records.info``), and its answer; FAIL: refused."""
+
+
+@hook("rt.responded")
+def responded(state: rt.RtUnit, records: rays.Records, sm: int, core: int, base: int, chunk: int, now: int) -> None:
+    """Told that a missing chunk of the record at the address ``base`` has come, before lanes get it."""
+
+
+@hook("rt.record_completed")
+def record_completed(state: rt.RtUnit, records: rays.Records, sm: int, at: int, lane: int, kind: int, now: int) -> None:
+    """Told that a lane has its whole front record, of a ``kind``; its cursor is at the next one."""
+
+
+prefetches = is_replaced("rt.prefetch")

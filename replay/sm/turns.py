@@ -1,0 +1,32 @@
+"""Order in which SMs are offered CTAs: round robin by clusters, or as a policy says."""
+
+from rayplay.replay.jit.bits import inlined
+from rayplay.replay.jit.hooks import hook
+from rayplay.replay.sm import ctas as dispatch
+
+
+@hook("ctas.sm_in_turn")
+def sm_in_turn(state: dispatch.Dispatch, last: int, turn: int, core: int) -> int:
+    """Choose the SM that is offered the next CTA after ``turn`` others in a cycle in which several have room.
+
+    By default clusters in turn after that of the ``last`` SM served, in each its SMs from ``core`` on. For ``turn`` = 0,
+    1, 2, ... each SM must come once, those of a cluster together.
+    """
+    each, sms = state.cluster, state.unit.shape[0]
+    if each == 1:
+        number = last + 1 + turn
+        return number if number < sms else number - sms
+    home = (last - last % each + each + turn - turn % each) % sms
+    return home + (core + turn % each) % each
+
+
+@inlined
+def begins_cluster(state: dispatch.Dispatch, turn: int) -> bool:
+    """Whether another cluster of several SMs has its turn."""
+    return state.cluster > 1 and turn % state.cluster == 0
+
+
+@inlined
+def next_core(state: dispatch.Dispatch, last: int, turn: int) -> int:
+    """Which SM of the cluster whose turn begins is served first: the one after the last."""
+    return state.unit[sm_in_turn(state, last, turn, 0), dispatch.LAST_CORE] + 1
