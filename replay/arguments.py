@@ -95,8 +95,8 @@ def add_options(made: argparse.ArgumentParser) -> None:
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
     add_timeline(made)
     made.add_argument("--energy", nargs="?", const=ENERGY, metavar="TABLE",
-                      help="energy by unit and over time, into NAME.energy beside the result; by a table that comes with "
-                      f"the package, or a .toml file (without TABLE: {ENERGY})")  # fmt: skip
+                      help="energy by unit and over time, into NAME.energy beside the result, by a table of "
+                      f"coefficients: its name, or a .toml file (without TABLE: {ENERGY})")  # fmt: skip
     made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",
                       help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
 

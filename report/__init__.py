@@ -10,6 +10,7 @@ LAYERS = (
     "charts",
     "document",
     "tables",
+    "energy",
     "detail",
     "comparison",
     "forecast",

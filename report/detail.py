@@ -9,6 +9,7 @@ from rayplay.replay.results.bottlenecks import accesses
 from rayplay.replay.results.definitions import counter
 from rayplay.replay.verdict import percent
 from rayplay.report.charts import histogram, memory_chart
+from rayplay.report.energy import energy
 from rayplay.report.markup import Markup, tag
 from rayplay.report.run import Run, flat
 from rayplay.report.tables import section, table, wide
@@ -31,6 +32,8 @@ def sections(run: Run) -> Iterator[Markup]:
         yield section("Cycles per pixel", spread(pixels.ravel(), "cycles of pixels"))
     if (warps := slowest_warps(run)) is not None:
         yield section("Slowest warps", warps, note="A warp takes as long as the slowest of its pixels.")
+    if (joules := energy(run)) is not None:
+        yield joules
     yield from kernel_sections(run)
     if (lines := program_lines(run)) is not None:
         yield section("Program", lines, note=PROGRAM_NOTE)

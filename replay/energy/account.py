@@ -124,7 +124,8 @@ def account_with_trace(result: Result, table: Table) -> Account:
 def account(result: Result, table: Table, trace: Trace | None = None) -> Account:
     """The energy of a result, with the instructions of the trace that it replays, or estimates in their place.
 
-    Raises ``UserError`` for a result without the needed counters, ``OtherTraceError`` for a trace that it does not replay.
+    Raises ``UserError`` for a result without the needed counters, ``OtherTraceError`` for a trace that it does not
+    replay.
     """
     place = str(result.path)
     check_counters(totals_of(result.read("counters")), place)
@@ -184,7 +185,9 @@ def all_events(
     issued, traced = totals["sm"]["warp_instructions"], sum(each.warp for each in own)
     if issued != traced:
         which = "its launches have" if len(members) > 1 else f"launch {members[0]} has" if members else "it has"
-        raise OtherTraceError(f"{place}: is no replay of this trace: {which} {issued:,} warp instructions, not {traced:,}")
+        raise OtherTraceError(
+            f"{place}: is no replay of this trace: {which} {issued:,} warp instructions, not {traced:,}"
+        )
     found: dict[str, float] = {}
     records: dict[str, float] = {}
     for each in own:

@@ -30,7 +30,7 @@ DRIVERS = {
     **{f"FP_{name}_ACC": (("sm", "threads_sfu"),) for name in ("SQRT", "LG", "SIN", "EXP")},
     "TENSOR_ACC": (("sm", "threads_tensor"),), "TEX_ACC": (("sm", "threads_texture"),),
     "PIPE_A": (("sm", "thread_instructions"),),
-    **{name: (("rt_unit", "records"),) for name in ("box", "triangle", "record")},
+    **dict.fromkeys(("box", "triangle", "record"), (("rt_unit", "records"),)),
 }  # fmt: skip
 # Without the trace: unit -> event that all its threads are counted as.
 UNIT_EVENTS = {
@@ -76,7 +76,7 @@ def check_counters(totals: Totals, place: str) -> None:
 def counted(totals: Totals, chip: Chip) -> dict[str, float]:
     """The events that the counters tell, linear in them. A pending hit is a hit; a packet is one flit of 40 B."""
     sm, lsu, port, dram = totals["sm"], totals["lsu"], totals["port"], totals["dram"]
-    found: dict[str, float] = {name: sm["warp_instructions"] for name in ("TOT_INST", "FP_INT")}
+    found: dict[str, float] = dict.fromkeys(("TOT_INST", "FP_INT"), sm["warp_instructions"])
     found |= dict(cache_events("DC", totals["l1d"])) | dict(cache_events("L2", totals["l2"]))
     found |= {"SHRD_ACC": lsu["shared_cycles"], "NOC_A": port["requests"] + port["responses"]}
     found |= {"TC_H": lsu.get("texture_hits", 0), "TC_M": lsu.get("texture_misses", 0)}

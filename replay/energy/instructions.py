@@ -149,7 +149,8 @@ def fetched_records(trace: Trace) -> dict[int, dict[str, int]]:
         node = (rows["node"] & (NODE_HIT_BIT - 1)).astype(np.int64)
         expect_below(node, len(kind_of), trace, "rays, column node")
         expect_below(rows["warp_id"], len(launch_of), trace, "rays, column warp_id")
-        launch = np.repeat(launch_of[rows["warp_id"]], np.diff(rows["node_offset"].astype(np.int64)))
+        lengths: np.ndarray = np.diff(rows["node_offset"].astype(np.int64))
+        launch = np.repeat(launch_of[rows["warp_id"]], lengths)
         for each in np.unique(launch).tolist():
             counts = np.bincount(kind_of[node[launch == each]], minlength=len(NODE_KINDS))
             found[each] = found.get(each, 0) + counts

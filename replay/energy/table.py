@@ -76,12 +76,20 @@ def _check_static(found: dict[str, Any], place: Place) -> None:
     _check_names(found, CATEGORIES, place)
 
 
+def _value(doc: str, check: Any = None) -> Any:
+    return dataclasses.field(metadata={"doc": doc} | ({"check": check} if check else {}))
+
+
 def _number(doc: str) -> Any:
-    return dataclasses.field(metadata={"check": _check_number, "doc": doc})
+    return _value(doc, _check_number)
 
 
 def _factor(doc: str) -> Any:
-    return dataclasses.field(metadata={"check": _check_above, "doc": doc})
+    return _value(doc, _check_above)
+
+
+def _check_operands(found: str, place: Place) -> None:
+    check_choice(found, ("sass", "ptx"), str(place))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +128,7 @@ class Range:
     pj: float = _number("pJ of an event")
     low_pj: float = _number("least that it may be, pJ")
     high_pj: float = _number("most that it may be, pJ")
-    source: str = dataclasses.field(metadata={"doc": "where the numbers come from, or that they are an assumption"})
+    source: str = _value("where the numbers come from, or that they are an assumption")
 
     def __post_init__(self) -> None:
         if not self.low_pj <= self.pj <= self.high_pj:
@@ -131,10 +139,10 @@ class Range:
 class Rt:
     """RT units: parameters with a range."""
 
-    boxes_per_node: float = _number("boxes that the test of an internal node takes")
     box: Range
     triangle: Range
     record: Range
+    boxes_per_node: float = _number("boxes that the test of an internal node takes")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,15 +150,13 @@ class Table:
     """Energies in pJ an event, powers in W; see ``tables/accelwattch-sass.toml`` for the meaning of each."""
 
     name: str
-    fitted_on: str = dataclasses.field(metadata={"doc": "what the numbers were fitted on, printed beside every energy"})
-    operands: str = dataclasses.field(
-        metadata={"check": lambda value, place: check_choice(value, ("sass", "ptx"), str(place))}
-    )
-    pj: dict[str, dict[str, float]] = dataclasses.field(metadata={"check": _check_events})
     power: Power
-    static: dict[str, Lanes] = dataclasses.field(metadata={"check": _check_static})
     scale: Scale
     rt: Rt
+    fitted_on: str = _value("what the numbers were fitted on, printed beside every energy")
+    operands: str = _value("whose rule counts operands from no register", _check_operands)
+    pj: dict[str, dict[str, float]] = _value("energy of each event by component", _check_events)  # noqa: RUF009
+    static: dict[str, Lanes] = _value("leakage by the units that are used", _check_static)  # noqa: RUF009
 
 
 def names() -> list[str]:
