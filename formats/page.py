@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from rayplay.formats.dataset.energy import ENERGY_FORMAT
 from rayplay.formats.dataset.profile import PROFILE
 from rayplay.formats.dataset.result import RESULT
 from rayplay.formats.guard.limits import LIMITS
@@ -25,7 +26,7 @@ def page() -> str:
     """The text of docs/formats.md."""
     major, minor = TRACE.version
     made: dict[str, Any] = {"groups": GROUPS_PER_SHARD, "major": major, "minor": minor}
-    for layout in (TRACE, RESULT, PREDICTION, PROFILE):
+    for layout in (TRACE, RESULT, PREDICTION, PROFILE, ENERGY_FORMAT):
         name = layout.name.split()[-1]
         made[name] = "\n".join(_table_section(table) for table in layout.tables)
         made[f"{name}_version"] = "{}.{}".format(*layout.version)

@@ -74,8 +74,42 @@ def replay_and_draw(arguments: argparse.Namespace) -> None:
         replay_trace(arguments)
     else:
         replay_classes(arguments)
+    if arguments.energy is not None:
+        charge(arguments)
     if arguments.picture is not None:
         draw(arguments.out, arguments.picture)
+
+
+def charge(arguments: argparse.Namespace) -> None:
+    """Print and write the energy of the result that was written; of classes of work, without their traces."""
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.dataset.result import open_result
+    from rayplay.replay.energy import write
+    from rayplay.replay.energy.account import account
+    from rayplay.replay.energy.table import read_table
+
+    trace = open_trace(arguments.trace) if arguments.partition is None else None
+    found = account(open_result(arguments.out), read_table(arguments.energy), trace)
+    gpu = str(found.result.manifest.provenance["gpu"]["name"])
+    summary = {name: {"value": values[1], "unit": unit} for name, values, unit in found.totals()}
+    answer(arguments, write.lines(found), lambda: metric_records(arguments.trace.name, gpu, summary))
+    write.write(found, write.beside(arguments.out))
+    print(f"wrote {write.beside(arguments.out)}", file=sys.stderr)
+
+
+def check_energy(arguments: argparse.Namespace) -> None:
+    """``UserError`` for an energy that cannot be counted or written."""
+    from rayplay.formats.dataset.energy import ENERGY_FORMAT
+    from rayplay.formats.place.replaceable import check_replaceable
+    from rayplay.replay.energy.table import read_table
+    from rayplay.replay.energy.write import beside
+
+    read_table(arguments.energy)
+    if arguments.out is None:
+        raise UserError("--energy: needs --out NAME.result, beside which it is written")
+    if arguments.model == "gatsim":
+        raise UserError("--energy: cannot be used with --model gatsim, which counts no accesses of caches and DRAM")
+    check_replaceable(beside(arguments.out), ENERGY_FORMAT)
 
 
 def check_targets(arguments: argparse.Namespace) -> None:
@@ -89,6 +123,8 @@ def check_targets(arguments: argparse.Namespace) -> None:
         check_picture(arguments.picture)
         if arguments.model == "gatsim":
             raise UserError(f"--picture {arguments.picture}: the model gatsim keeps no cycle stacks to draw")
+    if arguments.energy is not None:
+        check_energy(arguments)
     if arguments.timeline is not None:
         check_timeline(arguments)
     elif arguments.timeline_cycles is not None:

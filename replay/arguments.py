@@ -7,6 +7,7 @@ from rayplay.formats.guard.command import add_limits
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
+from rayplay.replay.energy.table import DEFAULT as ENERGY
 from rayplay.replay.input.work import MODELS
 
 EXAMPLE = """example:
@@ -96,6 +97,9 @@ def add_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
     add_timeline(made)
+    made.add_argument("--energy", nargs="?", const=ENERGY, metavar="TABLE",
+                      help="energy by unit and over time, into NAME.energy beside the result, by a table of "
+                      f"coefficients: its name, or a .toml file (without TABLE: {ENERGY})")  # fmt: skip
     made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",
                       help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
 

@@ -25,6 +25,7 @@ LAYERS = {
     "verdict": "what limits a replay, in words and six numbers",
     "terminal": "the same in the lines that a replay prints",
     "picture": "a result as a picture",
+    "energy": "counters and a table of coefficients to joules and power over time",
     "arguments": "the command line",
     "page": "this page",
 }

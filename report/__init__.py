@@ -14,6 +14,7 @@ LAYERS = (
     "cores",
     "rays",
     "program",
+    "energy",
     "detail",
     "comparison",
     "forecast",

@@ -7,6 +7,7 @@ import numpy as np
 from rayplay.replay.results.definitions import counter
 from rayplay.report.charts import spread
 from rayplay.report.cores import cores, slowest
+from rayplay.report.energy import energy
 from rayplay.report.markup import Markup, tag
 from rayplay.report.memory import memory
 from rayplay.report.program import program_section
@@ -37,6 +38,8 @@ def sections(run: Run) -> Iterator[Markup]:
         yield section("SMs", tag("p", slowest(run)), cores(run), note=SMS_NOTE)
     if (warps := slowest_warps(run)) is not None:
         yield section("Slowest warps", warps, note="A warp takes as long as the slowest of its pixels.")
+    if (joules := energy(run)) is not None:
+        yield joules
     yield from kernel_sections(run)
     if (lines := program_section(run)) is not None:
         yield section("Program", lines[0], note=lines[1])

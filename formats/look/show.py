@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.formats.dataset.energy import ENERGY_FORMAT
 from rayplay.formats.dataset.profile import PROFILE
 from rayplay.formats.dataset.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
 from rayplay.formats.dataset.result import RESULT, Result, open_result
@@ -22,13 +23,13 @@ LIST_ITEMS = 3
 
 
 def open_any(path: Path | str) -> Dataset:
-    """Open a trace, result or prediction, by its manifest; ``FormatError`` for anything else."""
+    """Open a trace, result, prediction, profile or energy, by its manifest; ``FormatError`` for anything else."""
     path = location(path)
     if path.suffix in HDF5_SUFFIXES:
         return open_trace(path)
     with reached(path):
         if not (path / MANIFEST).is_file():
-            reason = f"must be a trace, result, prediction or profile, but {without_manifest(path)}"
+            reason = f"must be a trace, result, prediction, profile or energy, but {without_manifest(path)}"
             raise FormatError(reason, file=path)
         name = format_of(path)
     if name == RESULT.name:
@@ -37,6 +38,8 @@ def open_any(path: Path | str) -> Dataset:
         return Dataset(open_source(path, PROFILE), PROFILE)
     if name == PREDICTION.name:
         return Dataset(open_source(path, PREDICTION), PREDICTION)
+    if name == ENERGY_FORMAT.name:
+        return Dataset(open_source(path, ENERGY_FORMAT), ENERGY_FORMAT)
     return open_trace(path)
 
 

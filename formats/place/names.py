@@ -15,7 +15,8 @@ TRACE = (".trace", ".trace.h5", ".trace.hdf5")
 RESULT = (".result",)
 PREDICTION = (".prediction",)
 PROFILE = (".profile",)
-KNOWN = (*TRACE, *RESULT, *PREDICTION, *PROFILE)
+ENERGY = (".energy",)
+KNOWN = (*TRACE, *RESULT, *PREDICTION, *PROFILE, *ENERGY)
 FOLDERS = (".", "traces", "results")
 SHIPPED = Path(__file__).parents[2]  # holds sample.trace
 

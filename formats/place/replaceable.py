@@ -10,7 +10,15 @@ from rayplay.formats.schema.column import Format
 from rayplay.formats.schema.manifest import format_of, strangers
 
 HOST_TIMES = frozenset({"host.json"})
-NAMES = (".trace", ".result", ".prediction", ".profile", ".h5", ".hdf5")  # the last two: written by convert, as files
+NAMES = (
+    ".trace",
+    ".result",
+    ".prediction",
+    ".profile",
+    ".energy",
+    ".h5",
+    ".hdf5",
+)  # the last two: written by convert, as files
 _UNLISTED = {"rayplay result": {"summary.json"}}  # version 1.0 listed tables only
 _NAMED = 3
 

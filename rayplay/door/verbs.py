@@ -85,6 +85,12 @@ VERBS = {
         "Draw the cost of each pixel: the work that a trace records, or the cycles, rays and BVH records of a result. "
         "Dark blue costs nothing, dark magenta costs most."
     ), ("rayplay heat sample", "rayplay heat sample --cost work --out heat.png --json")),
+    "energy": Verb("energy", "joules by unit and over time; is one replay cheaper?", (
+        "Count the energy of results by a table of coefficients: by unit, over time, per ray and pixel, constant, "
+        "static and dynamic apart. Writes NAME.energy beside each. Of several results each is compared with the last: "
+        "does the sign of the difference survive what is unknown of RT units?"
+    ), ("rayplay replay sample --gpu mobile,rtx2060 --quiet", "rayplay energy sample-mobile",
+        "rayplay energy sample-mobile sample-rtx2060 --json")),
     "compare": Verb("packaged", "metrics of two results side by side", (
         "Print each metric that two results share, and how far the first is from the second: in percent, shares in "
         "percentage points."
@@ -189,7 +195,7 @@ GROUPS = {
     "begin": ("demo", "doctor", "completion"),
     "trace": ("trace", "draw", "animate", "scenes", "scene"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
-    "look": ("report", "show", "heat", "compare"),
+    "look": ("report", "show", "heat", "energy", "compare"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
     "tuner": tuple(verb for verb in VERBS if verb.startswith("tuner ")),
     "data": tuple(verb for verb in VERBS if verb.startswith("data ")),

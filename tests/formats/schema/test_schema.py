@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rayplay.formats.dataset.energy import ENERGY_FORMAT
 from rayplay.formats.dataset.profile import PROFILE
 from rayplay.formats.dataset.result import RESULT
 from rayplay.formats.page import page
@@ -15,7 +16,7 @@ from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.formats.schema.trace import TRACE
 
 ROOT = Path(__file__).resolve().parents[3]
-FORMATS = (TRACE, RESULT, PREDICTION, PROFILE)
+FORMATS = (TRACE, RESULT, PREDICTION, PROFILE, ENERGY_FORMAT)
 COLUMNS = [(layout, table, column) for layout in FORMATS for table in layout.tables for column in table.columns]
 IDS = [f"{layout.name.split()[1]}-{table.name}-{column.name}" for layout, table, column in COLUMNS]
 ENCODINGS = {"dictionary", "PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"}
