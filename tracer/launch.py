@@ -94,7 +94,7 @@ def run_launch_file(
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     numbering = Numbering()
-    with ResumableTraceWriter(out, _provenance(plan, path), same=[code(), backend, memcheck], resume=resume) as writer:
+    with ResumableTraceWriter(out, provenance(plan, path), same=[code(), backend, memcheck], resume=resume) as writer:
         begin = _go_on(prepared, writer, numbering, summary) if resume else FIRST
         for place, _, launch in prepared.places(begin):
             writer.also = {
@@ -283,7 +283,7 @@ def _check_block(launch: Launch, function: Function, place: str) -> None:
         )
 
 
-def _provenance(plan: LaunchFile, path: Path) -> dict[str, Any]:
+def provenance(plan: LaunchFile, path: Path) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
     files = [plan.program, *(each.file for each in plan.buffers.values() if each.file)]
     inputs = {path.name: file_digest(path)} | {name: file_digest(path.parent / name) for name in dict.fromkeys(files)}

@@ -97,10 +97,10 @@ class Recorder:
             self._keep(head)
             if unfinished_from < self._kept_until:
                 return
-            self._send(joined(self._kept))
+            self.send(joined(self._kept))
             self._kept = []
         done, rest = rows.split(unfinished_from)
-        self._send(done)
+        self.send(done)
         if len(rest.warp):
             self._kept_until = unfinished_from + self.warps_per_cta
             self._keep(rest)
@@ -110,7 +110,8 @@ class Recorder:
         held = sum(array.nbytes for each in self._kept for array in each.arrays)
         CTA_BYTES.check(held, "the records of a CTA that has not ended")
 
-    def _send(self, rows: Rows) -> None:
+    def send(self, rows: Rows) -> None:
+        """Put the columns of rows."""
         rows = rows.in_order()
         visits, warp_instructions, thread_instructions = self._columns.visits(rows)
         self.counts.warp_instructions += warp_instructions

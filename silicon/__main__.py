@@ -1,0 +1,92 @@
+"""``python -m silicon``: kernels captured and timed on a CUDA device."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from rayplay.formats.guard.answer import answer
+from rayplay.formats.guard.command import add_instructions, add_limits, run
+from rayplay.formats.place.location import location
+
+CAPTURE = """Run the kernels of a launch file (docs/kernels.md) on a CUDA device and write their trace: the bytes that rayplay trace
+writes, if threads do not race. The program is instrumented: each thread notes its path and its addresses, in memory
+that --memory bounds. Then its warps are rebuilt. Needs the package cuda-bindings; --device executor runs
+the instrumented program on the tracer's executor instead."""
+TIME = """Time the kernels of a launch file on a CUDA device: events around each launch, with caches empty (cold) and after a
+launch of the same (warm). Writes FILE.csv: a row a launch, and card, driver, clocks, date and command as comments."""
+DEVICES = ("cuda", "executor")
+MIB = 1 << 20
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line and run the verb it names."""
+    return perform(parser().parse_args(arguments))
+
+
+def perform(options: argparse.Namespace) -> int:
+    """Run the verb that ``options`` name."""
+    return {"capture": _capture, "time": _time}[options.verb](options)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    style = argparse.RawDescriptionHelpFormatter
+    made = argparse.ArgumentParser("python -m silicon", description=__doc__, formatter_class=style)
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
+    capture = verbs.add_parser("capture", help="a launch file, run on a GPU, to a trace", description=CAPTURE)
+    timed = verbs.add_parser("time", help="kernel times of a launch file on a GPU", description=TIME)
+    for verb in (capture, timed):
+        verb.add_argument("launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expectations")
+    capture.add_argument("--out", type=location, metavar="NAME.trace", help="default: traces/LAUNCH.trace")
+    capture.add_argument("--device", choices=DEVICES, default="cuda", help="what runs the program (default: %(default)s)")
+    capture.add_argument("--memory", type=_mebibytes, default=1 << 30, metavar="MIB", help="most device memory for notes, "
+                         "in MiB; launches that need more run again for each range of CTAs (default: 1024)")  # fmt: skip
+    timed.add_argument("--out", type=Path, metavar="FILE.csv", help="default: results/LAUNCH-times.csv")
+    timed.add_argument("--samples", type=_samples, default=21, metavar="N", help="launches measured (default: %(default)s)")
+    add_limits(capture, timed)
+    add_instructions(capture)
+    return made
+
+
+def _capture(options: argparse.Namespace) -> int:
+    from rayplay.silicon.capture import capture
+    from rayplay.silicon.devices.cuda import Cuda
+    from rayplay.silicon.devices.executor import Executor
+
+    out = options.out or Path("traces") / f"{options.launch.stem}.trace"
+    summary = capture(options.launch, out, Cuda() if options.device == "cuda" else Executor(), options.memory)
+    answer(options, [summary.text()], lambda: [summary.record()])
+    return 0
+
+
+def _time(options: argparse.Namespace) -> int:
+    from rayplay.formats.place.publish import atomic_file
+    from rayplay.silicon.devices.cuda import Cuda
+    from rayplay.silicon.timing import time_launches
+
+    device = Cuda()
+    timing = time_launches(options.launch, device, options.samples)
+    out = options.out or Path("results") / f"{options.launch.stem}-times.csv"
+    command = ["rayplay", "time", options.launch.name, "--samples", str(options.samples)]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(out) as partial:
+        partial.write_text(timing.csv(command))
+    answer(options, timing.lines(), lambda: [vars(row) for row in timing.rows])
+    print(f"wrote {out}", file=sys.stderr)
+    return 0
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1 << 14:
+        raise argparse.ArgumentTypeError(f"must be a whole number of MiB from 1 to 16384, not {text!r}")
+    return int(text) * MIB
+
+
+def _samples(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 10000, not {text!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    run("silicon", main)
