@@ -107,7 +107,7 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     """A scene, its camera and its files.
 
     A glTF file with its textures and the records of its instances, a folder of maps (a material ball), the name of
-    either in the data folder's ``scenes/textured``, or a scene for rays. Where a file has no camera, one sees all of it.
+    either in the data folder's ``scenes/textured``, or a scene for rays. A file without a camera is seen whole.
     """
     path = textured_file(name)
     if path is None:
