@@ -46,7 +46,7 @@ class Replayed:
         return {"replayed": names, "gpu": gpu, "how": how, "code": code}
 
     def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
-        """Cycles, each class's own numbers and counters, lines of the L2 and occupancy over time."""
+        """Cycles, each class's own numbers and counters, lines of the L2, occupancy, and the grants over time."""
         from rayplay.replay.launch.classes import Given, join
         from rayplay.replay.run.together import How, replay_together
         from rayplay.replay.sharing.rules import read_partition
@@ -60,7 +60,8 @@ class Replayed:
             own = {key: result.by_class["classes"][0][key][row].item() for key in OWN}
             classes[name] = own | {"counters": _counters(result.by_class["class_counters"], name)}
         series = _series(result.by_class["class_timeline"], gpu.sm.count * gpu.sm.warps * self.interval)
-        return {"cycles": int(result.value("gpu_cycles")), "classes": classes, "series": series}
+        grants = _ways(result.by_class["class_grants"])
+        return {"cycles": int(result.value("gpu_cycles")), "classes": classes, "series": series, "ways": grants}
 
 
 def _counters(parts: Sequence[dict[str, np.ndarray]], name: str) -> dict[str, int]:
@@ -70,6 +71,16 @@ def _counters(parts: Sequence[dict[str, np.ndarray]], name: str) -> dict[str, in
         if part["class"][0] == name and part["unit"][0] in UNITS:
             key = f"{part['unit'][0]}.{part['counter'][0]}"
             found[key] = found.get(key, 0) + int(part["value"].sum())
+    return found
+
+
+def _ways(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, list[int]]:
+    """Ways of the L2's sets that each class may hold, by the ``cycle`` from which it may."""
+    found: dict[str, list[int]] = {"cycle": [int(part["start_cycle"][0]) for part in parts]}
+    for part in parts:
+        is_ways = part["resource"] == "l2_ways"
+        for name, value in zip(part["class"][is_ways].tolist(), part["value"][is_ways].tolist(), strict=True):
+            found.setdefault(name, []).append(value)
     return found
 
 

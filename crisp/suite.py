@@ -13,7 +13,7 @@ from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.tracer.draw import textured_file
 
 PARTNERS = {"HOLO": "hologram", "VIO": "odometry", "NN": "segmentation"}
-FEW_LAUNCHES = {"HOLO": "0-3", "VIO": "0-6", "NN": "2-10"}  # one round, corners of the first frame, deeper layers
+FEW_LAUNCHES = {"HOLO": "0-4", "VIO": "0-6", "NN": "2-10"}  # one round, corners of the first frame, deeper layers
 PARTNER_FOLDER = Path(__file__).resolve().parents[1] / "examples" / "partners"  # of a checkout
 RTX, ORIN = "RTX 3070", "Orin"
 GPUS = {RTX: "rtx3070-released", ORIN: "orin-released"}

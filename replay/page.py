@@ -67,6 +67,7 @@ a CTA of the first class in order that has one and fits.
 | `class_metrics` | IPC, occupancy, miss rates and the other metrics of each class's own counters |
 | `class_counters` | every counter by class |
 | `class_timeline` | the same by interval (`--interval`), and lines in the L2 at its end, by what allocated them |
+| `class_grants` | resources of the SMs, slices and ways of the L2 that the partition grants each class, and from when |
 | `launches` | class, kind, stage, draw and repeat of each launch, also of a draw's trace alone |
 | `texture_lines` | CTAs of each launch by the lines that their texture instructions read, likewise |
 

@@ -107,7 +107,7 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     """A scene, its camera and its files.
 
     A glTF file with its textures and the records of its instances, a folder of maps (a material ball), the name of
-    either in the data folder's ``scenes/textured``, or a scene for rays. Only the last has a camera of its own.
+    either in the data folder's ``scenes/textured``, or a scene for rays. A file without a camera is seen whole.
     """
     path = textured_file(name)
     if path is None:
@@ -122,7 +122,7 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
         textured, inputs = read_textured(path), files_of(path, ("buffers", "images"))
         if records_of(path).is_file():
             textured, inputs = with_instances(textured, records_of(path)), [*inputs, records_of(path)]
-    return textured, fit_camera(*textured.bounds()), inputs
+    return textured, textured.camera or fit_camera(*textured.bounds()), inputs
 
 
 def textured_file(name: str) -> Path | None:

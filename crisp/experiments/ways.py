@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from rayplay.crisp import pairs
 from rayplay.crisp.experiment import Experiment, Found
 from rayplay.crisp.pairs import BASE, listed, means, speeds
 from rayplay.crisp.suite import RTX, Suite
 from rayplay.crisp.tasks import Task
-from rayplay.crisp.values import Case, Finding, Value, mean
+from rayplay.crisp.values import Case, Finding, Value, mean, singles
 
 NAME = "ways"
 PARTITIONS = (BASE, "mig", "tap")
+WAYS = "compute ways"
 CLOSE = 0.05  # "matches"
 LIMITS = "own kernels for the partners; pictures below 2560x1440 need less of the L2"
 
@@ -22,8 +25,22 @@ def tasks(suite: Suite) -> Mapping[Case, Task]:
 
 
 def values(found: Found) -> Iterator[Value]:
-    """Cycles and speeds."""
-    return pairs.values(NAME, found)
+    """Cycles and speeds; under TAP the partner's ways of the L2 after the first division, the median over time."""
+    yield from pairs.values(NAME, found)
+    for case, one in found.items():
+        if case.partition == "tap":
+            yield Value(NAME, case, WAYS, median_over_time(one["ways"]["cycle"], one["ways"]["compute"], one["cycles"]))
+
+
+def median_over_time(cycles: Sequence[int], held: Sequence[int], end: int) -> float:
+    """Median of what is held from each of the cycles on, up to the end, weighted by time; the first plan counts only
+    where there is no other.
+    """
+    spans = np.diff([*cycles, end])[len(cycles) > 1 :]
+    own = np.array(held)[len(cycles) > 1 :]
+    order = np.argsort(own, kind="stable")
+    reached = np.cumsum(spans[order])
+    return float(own[order][np.searchsorted(reached, reached[-1] / 2)])
 
 
 def findings(values: Sequence[Value]) -> Iterator[Finding]:
@@ -36,6 +53,9 @@ def findings(values: Sequence[Value]) -> Iterator[Finding]:
     holds = all(divided[one] < 1 for one in ("VIO", "NN"))
     yield Finding("Fig. 14", "MiG slows VIO and NN, whose bandwidth it limits", holds, "slower than MPS",
                   f"MiG over MPS: {listed(divided)}", LIMITS)  # fmt: skip
+    least = singles(values, NAME, WAYS, partition="tap", partner="HOLO")
+    yield Finding("VI-C", "TAP leaves the hologram one way", set(least.values()) == {1.0}, "1",
+                  ", ".join(f"{case.graphics} {one:.0f} of 16" for case, one in least.items()), LIMITS)  # fmt: skip
 
 
 EXPERIMENT = Experiment(

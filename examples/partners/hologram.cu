@@ -1,6 +1,6 @@
 // Phases of a spatial light modulator that throw light onto spots: weighted Gerchberg-Saxton.
 // Di Leonardo, Ianni, Ruocco, "Computer generation of optimal holograms for optical trap arrays", Optics Express 15
-// (2007), equations 1, 17 and 18; the shape of the kernels follows the hologram of ILLIXR, a partner of CRISP.
+// (2007), equations 1, 6, 17 and 18 (the superposition that it starts from is 6); the shape of the kernels follows the hologram of ILLIXR, a partner of CRISP.
 
 constexpr int THREADS = 256;
 constexpr int PIXELS_PER_THREAD = 16;

@@ -136,6 +136,17 @@ CLASS_TIMELINE = Table(
     ),
 )  # fmt: skip
 
+CLASS_GRANTS = Table(
+    "class_grants", "plan of the partition, class of work and resource", optional=True, columns=(
+        Column("start_cycle", "int64", "cycles", "First cycle in which the plan holds.", sorted=True),
+        Column("class", STRING, "name", "Class of work."),
+        Column("resource", STRING, "name", "The resource: SMs on which the class may run; warps, CTAs, registers and"
+               " bytes of shared memory of all SMs; slices of the L2; lines of a set of it.",
+               values=("sms", "warps", "ctas", "registers", "shared_bytes", "l2_slices", "l2_ways")),
+        Column("value", "int64", "see resource", "The most that the class may hold."),
+    ),
+)  # fmt: skip
+
 LAUNCHES = Table(
     "launches", "launch of the table kernels, where there are draws or classes of work", optional=True, columns=(
         Column("kernel_id", "int32", "id", "Launch, as in kernels and counters."),
@@ -171,7 +182,7 @@ STALLS = Table(
 RESULT = Format(
     "rayplay result", (1, 1),
     (COUNTERS, KERNELS, STACK, STALLS, UTILISATION, ROOFLINE, TIMELINE, PIXELS, LAUNCHES, TEXTURE_LINES, CLASSES,
-     CLASS_METRICS, CLASS_COUNTERS, CLASS_TIMELINE),
+     CLASS_METRICS, CLASS_COUNTERS, CLASS_TIMELINE, CLASS_GRANTS),
 )  # fmt: skip
 METRIC_KINDS = ("sum", "max", "mean", "ratio")
 SUMMARY, HOST = "summary.json", "host.json"

@@ -12,16 +12,19 @@ from rayplay.replay.engine.machine import Machine
 from rayplay.replay.launch.launches import Launch
 from rayplay.replay.launch.together import Together
 from rayplay.replay.results.by_class import class_counters
+from rayplay.replay.results.grants import Grants
 from rayplay.replay.results.metrics import misses
 from rayplay.replay.sharing.plan import NEVER, Observed
 
 
 class Adapting:
-    """The chooser of a dynamic partition, or none."""
+    """The chooser of a dynamic partition, or none, and the plans of any partition."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine, self.chooser = machine, None
+        self.machine, self.chooser, self.grants = machine, None, None
         if machine.sharing is not None:
+            self.grants = Grants(machine, machine.sharing.joined.names)
+            self.grants.note(0)
             self.chooser = machine.sharing.chooser(machine.gpu, machine.launches)
             self.last_of_draws = last_of_draws(machine.trace, machine.sharing.spaces["kernels"])
 
@@ -47,6 +50,8 @@ class Adapting:
     def _adopt(self, plan: Any) -> None:
         if plan is not None:
             self.machine.adopt(plan)
+            assert self.grants is not None
+            self.grants.note(self.machine.now)
 
     def _observed(self) -> Observed:
         machine, together = self.machine, self.machine.streams

@@ -1,4 +1,4 @@
-"""Classes of work in a checkpoint: their passes and timeline, and the choices of their partition."""
+"""Classes of work in a checkpoint: their passes and timeline, and the choices and plans of their partition."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from rayplay.replay.results.ledger import flat
 from rayplay.replay.run.adapting import Adapting
 
 PARTS = ("start_cycle", "class", "unit", "counter", "value")  # columns of a part of the timeline
+GRANTS = ("start_cycle", "class", "resource", "value")
 
 
 def take(timeline: ClassTimeline, adapting: Adapting, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -19,6 +20,9 @@ def take(timeline: ClassTimeline, adapting: Adapting, facts: dict[str, Any], arr
         arrays[f"classes.before.{number}"] = flat(counters)
     for name in PARTS if timeline.parts else ():
         arrays[f"classes.parts.{name}"] = np.concatenate([part[name] for part in timeline.parts])
+    if adapting.grants is not None:
+        for name in GRANTS:
+            arrays[f"classes.grants.{name}"] = np.concatenate([part[name] for part in adapting.grants.parts])
     if (chooser := adapting.chooser) is not None:
         facts["classes"]["due"] = chooser.due
         arrays["classes.chooser.before"] = chooser.before
@@ -36,6 +40,8 @@ def give(timeline: ClassTimeline, adapting: Adapting, facts: dict[str, Any], arr
             end += len(values)
     if held["parts"]:
         timeline.parts = [{name: arrays[f"classes.parts.{name}"] for name in PARTS}]
+    if adapting.grants is not None:
+        adapting.grants.parts = [{name: arrays[f"classes.grants.{name}"] for name in GRANTS}]
     if (chooser := adapting.chooser) is not None:
         chooser.due = held["due"]
         take_back(chooser.before, arrays["classes.chooser.before"], "classes.chooser.before")

@@ -233,7 +233,8 @@ class Replay:
             result.by_class["launches"] = [launch_table(machine.trace, launches, machine.work_classes)]
             result.by_class["texture_lines"] = [texture_line_table(machine.trace, launches)]
         if self.by_class is not None:
-            result.by_class |= class_tables(self.by_class, spans)
+            assert self.adapting.grants is not None
+            result.by_class |= class_tables(self.by_class, spans) | {"class_grants": self.adapting.grants.parts}
         if self.stalls is not None:
             result.by_class["stalls"] = [self.stalls.table()]
         return result

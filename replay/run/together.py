@@ -89,4 +89,19 @@ def class_lines(result: Result) -> list[str]:
         cycles, passes, slowdown = int(table["cycles"][row]), int(table["passes"][row]), float(table["slowdown"][row])
         slower = f", {slowdown:.4g} x its {int(table['alone_cycles'][row]):,} alone" if slowdown else ""
         lines.append(f"{name}: done once at cycle {cycles:,}{slower}; {passes} x in all ({table['trace'][row]})")
-    return lines
+    return lines + grant_lines(result)
+
+
+def grant_lines(result: Result) -> list[str]:
+    """For a partition that has changed, what its last plan grants each class, for the terminal."""
+    plans = result.by_class["class_grants"]
+    if len(plans) == 1:
+        return []
+    last = plans[-1]
+    held = dict(zip(zip(last["class"], last["resource"], strict=True), last["value"].tolist(), strict=True))
+    classes = [
+        f"{name} {held[name, 'warps']:,} warps on {held[name, 'sms']} SMs and {held[name, 'l2_ways']} ways of the L2"
+        for name in dict.fromkeys(last["class"].tolist())
+    ]
+    since = int(last["start_cycle"][0])
+    return [f"{len(plans)} plans, the last from cycle {since:,} on: {'; '.join(classes)}"]

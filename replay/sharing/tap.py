@@ -80,17 +80,20 @@ def normalised(use: np.ndarray, accesses: np.ndarray, ratio: int) -> np.ndarray:
 
 
 def best_ways(use: np.ndarray, least: int) -> tuple[int, ...]:
-    """Ways of each class with the most hits in all, each ``least`` or more; the first in order of several.
+    """Ways of each class with the most hits in all, each ``least`` or more.
 
+    Of several divisions that which leaves spare ways to the class with most hits, of these the first in order.
     use  int64[classes, ways]: hits by the lines of the set that were used since.
     """
     classes, ways = use.shape
     hits = np.concatenate([np.zeros((classes, 1), np.int64), np.cumsum(use, axis=1)], axis=1)
-    found, most = (ways,), -1
+    found, most = (ways,), (-1, -1)
     for first in product(range(least, ways + 1), repeat=classes - 1):
         last = ways - sum(first)
         if last >= least:
-            total = sum(int(hits[number, own]) for number, own in enumerate((*first, last)))
-            if total > most:
-                found, most = (*first, last), total
+            held = (*first, last)
+            total = sum(int(hits[number, own]) for number, own in enumerate(held))
+            worth = total, int((hits[:, -1] * held).sum())
+            if worth > most:
+                found, most = held, worth
     return found

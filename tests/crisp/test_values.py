@@ -83,9 +83,17 @@ def test_speeds_are_over_mps_and_decide_figures_12_and_14() -> None:
     assert verdicts(slicer, speeds("slicer", other)) == [False, False, True]
 
     slow = {"mps": 1.0, "mig": 0.9, "tap": 1.01}
-    assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), slow))) == [True, True, True]
-    fast = {"mps": 1.0, "mig": 1.2, "tap": 1.1}
-    assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), fast))) == [False, False, False]
+    hologram = [Value("ways", PAIR._replace(partner="HOLO", partition="tap"), ways.WAYS, 1.0)]
+    assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), slow)) + hologram) == [True] * 4
+    fast, hologram = {"mps": 1.0, "mig": 1.2, "tap": 1.1}, [hologram[0]._replace(value=2.0)]
+    assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), fast)) + hologram) == [False] * 4
+
+
+def test_ways_are_the_median_over_time_from_the_first_division_on() -> None:
+    assert ways.median_over_time([0], [16], 900) == 16
+    assert ways.median_over_time([0, 500], [16, 3], 600) == 3
+    assert ways.median_over_time([0, 100, 300, 310], [16, 1, 9, 5], 400) == 1  # 200 of 300 cycles
+    assert ways.median_over_time([0, 100, 200, 310], [16, 1, 9, 5], 500) == 5  # 100, 110 and 190 cycles
 
 
 def test_shares_of_the_l2_are_means_over_time() -> None:

@@ -125,6 +125,29 @@ def test_sectors_of_textures_and_lines_of_ctas(draw: Trace) -> None:
     assert [round(count / fragment_ctas, 1) for count in lines[2:]] == [11.0, 29.6]
 
 
-def test_the_draw_is_replayed(draw: Trace) -> None:
-    result = simulate(draw, load("accelsim-rtx3070"))
+def counters(draw: Trace, gpu: str) -> dict[tuple[str, str], int]:
+    """Counters of the draw's replay, summed over instances."""
+    result = simulate(draw, load(gpu))
     assert result.value("warp_instructions") == 25_920 + 22_200
+    found: Counter[tuple[str, str]] = Counter()
+    rows = result.counters
+    for unit, name, value in zip(rows["unit"], rows["counter"], rows["value"].tolist(), strict=True):
+        found[unit, name] += value
+    return found
+
+
+@pytest.mark.parametrize("gpu", ["rtx3070-released", "orin-released"])
+def test_as_released_texels_are_loads_that_the_coalescer_merges(draw: Trace, gpu: str) -> None:
+    found = counters(draw, gpu)
+    reads = ("hits", "pending_hits", "line_misses", "sector_misses")
+    assert sum(found["l1d", f"texture_read_{outcome}"] for outcome in reads) == 6680
+    assert found["lsu", "texture_requests"] == 0
+
+
+@pytest.mark.parametrize("gpu", ["rtx3070", "orin"])
+def test_texture_units_take_four_requests_an_instruction(draw: Trace, gpu: str) -> None:
+    """Hardware: 3.84 of warps that are whole but for 1 in 24 (docs/sources/crisp.md#requests-of-textures)."""
+    found = counters(draw, gpu)
+    assert found["lsu", "texture_instructions"] == 296
+    assert found["lsu", "texture_requests"] == 4 * 296
+    assert found["lsu", "texture_sectors"] >= 6680, "a sector that two requests need is read twice"

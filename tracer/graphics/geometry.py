@@ -64,6 +64,19 @@ def output_bytes(geometry: Geometry, varyings: dict[str, int]) -> dict[str, int]
     return {name: 4 * width * geometry.invocations for name, width in columns.items()}
 
 
+def fronts_first(triangles: NDArray[np.uint32], draw: Draw) -> NDArray[np.uint32]:
+    """Triangles of all instances, uint32[n, 3], whose fronts run counter-clockwise: mirrored ones are turned.
+
+    Source: glTF 2.0 specification, 3.7.4.
+    """
+    is_mirrored = draw.is_mirrored()
+    if not is_mirrored.any():
+        return triangles
+    by_instance = triangles.reshape(len(is_mirrored), -1, 3).copy()
+    by_instance[is_mirrored] = by_instance[is_mirrored][..., [0, 2, 1]]
+    return by_instance.reshape(-1, 3)
+
+
 def shaded(addresses: dict[str, int], varyings: dict[str, int], rows: int, memory: DeviceMemory) -> Shaded:
     """Outputs at the addresses of ``lend_outputs``."""
     found = [memory.view(addresses[f"{name}_out"], np.float32, (rows, width)) for name, width in varyings.items()]

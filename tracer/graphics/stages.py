@@ -14,7 +14,15 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.graphics.environment import place_environment
 from rayplay.tracer.graphics.fragments import Target, lend_varyings
 from rayplay.tracer.graphics.frame import surface_values, view_values
-from rayplay.tracer.graphics.geometry import CTA_THREADS, Geometry, lend_outputs, output_bytes, place_geometry, shaded
+from rayplay.tracer.graphics.geometry import (
+    CTA_THREADS,
+    Geometry,
+    fronts_first,
+    lend_outputs,
+    output_bytes,
+    place_geometry,
+    shaded,
+)
 from rayplay.tracer.graphics.maps import Filtering, PlacedMaps
 from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
 from rayplay.tracer.graphics.stored import Storage
@@ -138,6 +146,8 @@ class _Running:
         values, widths = values | geometry.addresses | counts, self.shaders.columns(entries)
         outputs = lend_outputs(geometry, widths, self.memory)
         triangles = geometry.batches.triangles(geometry.draw.instance_count)
+        if self.rules.rules != "crisp":  # which draws both sides
+            triangles = fronts_first(triangles, geometry.draw)
         kernel = self.numbering.kernels
         self._find_in_l2(geometry.addresses | outputs, geometry.bytes | output_bytes(geometry, widths))
         self._launch(entries.vertex, number, geometry.invocations, values | outputs)

@@ -1,6 +1,6 @@
 """Draws of a glTF file, for rasterising: triangles with texture coordinates, and surfaces with their pictures.
 
-Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures); EXT_mesh_gpu_instancing.
+Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures), 3.7.4 (winding); EXT_mesh_gpu_instancing.
 """
 
 from dataclasses import dataclass, replace
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.scenes.description import Picture
+from rayplay.tracer.scenes.description import Camera, Picture
 from rayplay.tracer.scenes.gltf.accessor import read_accessor
 from rayplay.tracer.scenes.gltf.check import item
 from rayplay.tracer.scenes.gltf.file import damage_of, open_gltf
 from rayplay.tracer.scenes.gltf.meshes import WITHOUT_TRIANGLES, faces
+from rayplay.tracer.scenes.gltf.model import read_camera
 from rayplay.tracer.scenes.gltf.nodes import placed_meshes
 from rayplay.tracer.scenes.gltf.surfaces import Surface, read_picture, read_surface
 
@@ -51,6 +52,12 @@ class Draw:
     def instance_count(self) -> int:
         return len(self.places) if self.instances is None else len(self.instances)
 
+    def is_mirrored(self) -> NDArray[np.bool_]:
+        """bool[instances]: places of a negative determinant, whose triangles show their fronts clockwise."""
+        with np.errstate(all="ignore"):
+            sides = np.sign(np.linalg.det(self.places[:, :, :3].astype(np.float64)))
+        return (sides if self.instances is None else sides * np.sign(self.instances["scale"])) < 0
+
     def corners(self) -> NDArray[np.float32]:
         """float32[n, 3], in world space: its vertices, or the boxes of spheres about its instances."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -71,6 +78,8 @@ class TexturedScene:
     draws: list[Draw]
     surfaces: list[Surface]
     pictures: list[Picture]
+    camera: Camera | None = None
+    """The file's; None where it has none."""
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Lowest and highest corner in world space, float32[3] each, of the finite corners; zero without any."""
@@ -94,11 +103,11 @@ def read_textured(path: Path) -> TexturedScene:
         ]
         surfaces = [read_surface(document, entry) for entry in document.get("materials", [])]
         surfaces.append(Surface())  # of primitives without a material
-        draws = _draws(document, buffers, len(surfaces) - 1)
+        draws, camera = _draws(document, buffers, len(surfaces) - 1), read_camera(document)
     if not draws:
         raise UserError(f"{path}: must have a mesh with triangles that a node places, found none")
     draws.sort(key=lambda draw: surfaces[draw.surface].alpha == "BLEND")
-    return TexturedScene(path.stem, draws, surfaces, pictures)
+    return TexturedScene(path.stem, draws, surfaces, pictures, camera)
 
 
 def _draws(document: dict[str, Any], buffers: list[memoryview], default: int) -> list[Draw]:

@@ -18,6 +18,7 @@ from rayplay.replay.sharing import slicer, tap
 from rayplay.replay.sharing.plan import Observed, Plan, Work
 from rayplay.replay.sharing.rules import read_partition
 from rayplay.replay.sm import ctas as dispatch
+from rayplay.tracer.launch import run_launch_file
 from tests.replay.conftest import write_micro
 from tests.replay.launches import Kernel, write_kernels
 from tests.replay.sharing.test_together import digest, together
@@ -46,6 +47,9 @@ def observed(cycle: int, instructions: list[list[int]], use: list[list[int]] | N
         ([[9, 2, 0, 0], [8, 2, 0, 0]], 1, (2, 2)),
         ([[0, 0, 0, 0], [8, 8, 8, 8]], 1, (1, 3)),  # a class without hits has its least
         ([[0, 0, 0, 0], [8, 8, 8, 8]], 2, (2, 2)),
+        ([[9, 0, 0, 0], [0, 0, 0, 0]], 1, (3, 1)),  # wherever it stands
+        ([[9, 0, 0, 0], [8, 0, 0, 0]], 1, (3, 1)),  # spare ways go to the class with most hits
+        ([[8, 0, 0, 0], [9, 0, 0, 0]], 1, (1, 3)),
         ([[0, 0, 0, 0], [0, 0, 0, 0]], 1, (1, 3)),  # the first of several
         ([[5, 5, 0, 0], [5, 0, 0, 0], [5, 0, 0, 0]], 1, (2, 1, 1)),
     ],
@@ -128,6 +132,33 @@ def test_the_counts_of_crisps_own_run_give_the_hologram_one_way() -> None:
     """Hits by recency that CRISP's artifact prints for rendering beside the hologram, which has none."""
     graphics = [2013442, 225206, 71632, 44270, 23630, 9482, 3420, 2544, 1704, 2102, 2722, 3340, 4692, 5876, 4840, 4312]
     assert tap.best_ways(np.array([graphics, [0] * 16]), 1) == (15, 1)
+
+
+def test_tap_leaves_a_hologram_the_least_ways(
+    tmp_path: Path, op: Callable[..., Any], load_op: Callable[..., Any]
+) -> None:
+    """The partner's kernels, of 128x128 pixels, beside a class that reads the same lines again and again.
+
+    Its phases are lines that it wrote. Later, on so few ways, they are written back, fetched, and count.
+    """
+    folder = Path(__file__).resolve().parents[3] / "examples" / "partners"
+    text = (folder / "hologram.toml").read_text()
+    for old, new in (("512", "128"), ("[64, 8]", "[4, 8]"), ("[1024]", "[64]"), ("8, 64, 2", "8, 4, 2"),
+                     ("262144", "16384"), ("value = 64 ", "value = 4 "), ("times = 2", "times = 4")):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "hologram.toml").write_text(text)
+    (tmp_path / "hologram.ptx").write_bytes((folder / "hologram.ptx").read_bytes())
+    run_launch_file(tmp_path / "hologram.toml", tmp_path / "hologram.trace", progress=False)
+    write_micro(
+        tmp_path / "picture.trace", [load_op(), op()], [200] * 16,
+        lambda warp, visit, index, lane: 128 * ((17 * warp + visit) % 300) + 4 * lane,
+    )  # fmt: skip
+    texts = [f"picture={tmp_path}/picture.trace", f"hologram={tmp_path}/hologram.trace"]
+    gpu = load("mobile", [*GPU, "l2.bytes=262144", "l1.bytes=1024", "l1.ways=8"])
+    grants = together(texts, gpu, "tap", "partition.period_cycles=20000").by_class["class_grants"]
+    ways = [part["value"][part["resource"] == "l2_ways"].tolist() for part in grants]
+    assert ways[:2] == [[16, 16], [15, 1]]
 
 
 def test_hits_on_lines_that_a_class_wrote_are_no_utility(

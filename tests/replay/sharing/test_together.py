@@ -166,4 +166,4 @@ def test_what_does_not_go_together_is_one_line(tmp_path: Path) -> None:
 
 def test_every_table_of_classes_is_of_the_format() -> None:
     names = {table.name for table in RESULT.tables if table.name.startswith("class")}
-    assert names == {"classes", "class_metrics", "class_counters", "class_timeline"}
+    assert names == {"classes", "class_metrics", "class_counters", "class_timeline", "class_grants"}

@@ -15,7 +15,7 @@ from rayplay.tracer.graphics.stages import BACKGROUND, Rules
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import INSTANCE
-from tests.tracer.graphics.scenes import SIZE, drawn, joined, middle, scene, square
+from tests.tracer.graphics.scenes import IDENTITY, SIZE, drawn, joined, middle, scene, square
 
 RED, GREEN = Surface("red", (0.8, 0.1, 0.05, 1.0)), Surface("green", (0.1, 0.7, 0.2, 1.0))
 NONE = (-1,) * 5
@@ -103,6 +103,28 @@ def test_the_physically_based_shader_is_gltfs_brdf() -> None:
     diffuse = (horizon * COSINE) @ legendre() * 0.4 * color * (1 - straight * scale - offset)
     around = diffuse + (horizon * lobe(0.5)) @ legendre() * (straight * scale + offset)
     np.testing.assert_allclose(found, FACING * np.array(LIGHT) * reflected + around + gold.emissive, rtol=8e-3)
+
+
+def test_mirrored_instances_show_their_fronts() -> None:
+    """As glTF has it: a place of negative determinant turns the winding. So do records of a negative scale."""
+    front = Surface("front", RED.base_color, pictures=(0, *NONE))
+    mirror, aside = IDENTITY.copy(), IDENTITY.copy()
+    mirror[0, 0, 0], aside[0, 0, 3] = -1, 100
+    records = np.zeros(1, INSTANCE)
+    white = (np.full((1, 1, 4), 255, np.uint8),)
+    seen, unseen = lit(RED), np.float32(BACKGROUND[:3])
+    for places in (mirror, np.concatenate([aside, mirror])):
+        found = drawn(scene([replace(square(0), places=places)], [front], white))
+        np.testing.assert_allclose(middle(found), seen, rtol=1e-5)
+    for place, scale, expected in (
+        (IDENTITY, 1, seen),
+        (IDENTITY, -1, unseen),
+        (mirror, 1, seen),
+        (mirror, -1, unseen),
+    ):
+        records["scale"] = scale
+        draw = replace(square(0), places=place, instances=records, layers=(0,))
+        np.testing.assert_allclose(middle(drawn(scene([draw], [front], white))), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("normal", [(128, 128, 255), (230, 128, 200)])

@@ -7,22 +7,25 @@ Array = np.ndarray
 
 
 def hologram(before: Buffers, after: Buffers) -> None:
-    phase, weights = before["phase"].astype(np.float64), np.ones(8)
-    height, width = phase.shape
+    (height, width), weights = before["phase"].shape, np.ones(8)
     y, x = np.mgrid[:height, :width] - 0.5 * height
     turns = [a * x + b * y + c * (x * x + y * y) for a, b, c in before["spots"].astype(np.float64)]
+    phase = _sent_back(weights, before["spot_field"][:, 0].astype(np.float64), turns)
     for _ in range(2):
         field = np.array([np.exp(2j * np.pi * (phase - each)).mean() for each in turns])
         weights *= np.abs(field).mean() / np.abs(field)
-        back = sum(
-            w * np.exp(1j * np.angle(f) + 2j * np.pi * each) for w, f, each in zip(weights, field, turns, strict=True)
-        )
-        phase = np.angle(back) / (2 * np.pi)
+        phase = _sent_back(weights, np.angle(field) / (2 * np.pi), turns)
     np.testing.assert_allclose(after["spot_field"][:, 1], np.abs(field), rtol=1e-3)
     np.testing.assert_allclose(after["weights"], weights, rtol=1e-2)
     away = after["phase"] - phase
     assert (np.abs(away - np.rint(away)) < 1e-3).mean() > 0.999
     assert (np.abs(field) ** 2).sum() > 0.8, "light that reaches a spot"
+
+
+def _sent_back(weights: Array, phases: Array, turns: list[Array]) -> Array:
+    """Phase, in turns, of the light that all spots send back to each pixel."""
+    back = sum(w * np.exp(2j * np.pi * (a + each)) for w, a, each in zip(weights, phases, turns, strict=True))
+    return np.angle(back) / (2 * np.pi)
 
 
 def odometry(before: Buffers, after: Buffers) -> None:

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.draw import load_drawn
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import read_textured
 from tests.tracer.scenes.test_gltf import with_parts
@@ -58,6 +59,16 @@ def test_draws_stand_in_order_and_what_blends_comes_last(tmp_path: Path) -> None
         assert draw.places[:, 0, 3].tolist() == [0, 5]
         assert len(draw.indices) % 3 == 0
         assert draw.indices.max() < len(draw.positions) == len(draw.normals) == len(draw.uv)
+
+
+def test_the_camera_is_the_files_where_it_has_one(tmp_path: Path) -> None:
+    made = textured()
+    assert read_textured(write(tmp_path, made)).camera is None
+    made["cameras"] = [{"type": "perspective", "perspective": {"yfov": 1.0, "znear": 0.1}}]
+    made["nodes"][1] |= {"camera": 0, "translation": [1, 2, 3]}
+    camera = load_drawn(str(write(tmp_path, made)))[1]
+    assert (camera.eye, camera.look_at) == ((1, 2, 3), (1, 2, 2))
+    assert camera.vfov_deg == pytest.approx(np.degrees(1.0))
 
 
 def test_surfaces_are_as_the_file_says(tmp_path: Path) -> None:

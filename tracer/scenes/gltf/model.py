@@ -51,7 +51,7 @@ def read_model(path: Path) -> Model:
         _note(look, document)
         is_mapped = [material.is_textured or material.alpha_texture >= 0 for material in look.materials]
         meshes, instances = place(document, buffers, number, is_mapped)
-        camera = _camera(document)
+        camera = read_camera(document)
         lights, suns = _lights(document, look)
     scene = Scene(
         path.stem, [_with_uv(mesh, is_mapped) for mesh in meshes], instances, look.materials, UNSEEN,
@@ -80,7 +80,7 @@ def _with_uv(mesh: Mesh, is_mapped: Sequence[bool]) -> Mesh:
     return replace(mesh, uv=np.zeros((len(mesh.vertices), 2), np.float32))
 
 
-def _camera(document: dict[str, Any]) -> Camera | None:
+def read_camera(document: dict[str, Any]) -> Camera | None:
     """The first perspective camera that a node places."""
     for node, matrix in placed_nodes(document):
         entry = item(document.get("cameras", []), node["camera"], "camera") if "camera" in node else {}

@@ -1,0 +1,93 @@
+"""Threads that a draw launches, from the sizes of its triangles: helper lanes are what geometry says.
+
+A quad runs where one of its four pixel centres is covered. Of a triangle that lies anywhere on the grid of quads it is
+touched by as many as the triangle's four copies, moved by a pixel along x, y and both, cover together, over 4.
+Copies of a triangle meet in a smaller one of the same shape, so that the area follows by inclusion and exclusion.
+"""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rayplay.tracer.draw import load_drawn
+from rayplay.tracer.raster import DrawState, Framebuffer, cut_batches, rasterise
+from rayplay.tracer.raster.assemble import SUBPIXELS, assemble
+from rayplay.tracer.scenes.camera_text import change_camera
+from tests.tracer.graphics.test_opencv import placed
+from tests.tracer.graphics.test_suite import SUITE
+from tests.tracer.raster.test_scenes import clip_matrix
+
+SEEN = DrawState(depth_compare="always", depth_write=False)
+MOVES = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])
+
+
+def expected_threads(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Threads, on average over places on the grid, and area of triangles float64[n, 3, 2] in pixels."""
+    edges = np.roll(corners, -1, axis=1) - corners
+    double = edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0]
+    # how far a move shifts each edge outwards, as a share of the triangle's height over it
+    shift = (edges[:, :, None, 1] * MOVES[:, 0] - edges[:, :, None, 0] * MOVES[:, 1]) / double[:, None, None]
+    together = np.zeros(len(corners))
+    for count in range(1, 5):
+        for chosen in combinations(range(4), count):
+            scale = np.maximum(1 + shift[:, :, list(chosen)].min(axis=2).sum(axis=1), 0)
+            together -= (-1) ** count * scale**2
+    return together * np.abs(double) / 2, np.abs(double) / 2
+
+
+def in_clip_space(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """float32[n, 4] of float64[n, 2] places in the picture, halfway to the far plane."""
+    x, y = pixels[:, 0] * 2 / size[0] - 1, 1 - pixels[:, 1] * 2 / size[1]
+    return np.stack([x, y, np.full(len(x), 0.5), np.ones(len(x))], axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize("sides", [(0.6, 0.6), (2.0, 2.0), (6.0, 6.0), (24.0, 24.0), (40.0, 0.4), (0.2, 12.0)])
+def test_threads_of_triangles_anywhere(sides: tuple[float, float]) -> None:
+    """Of 30,000 triangles with sides of this order along x and y, between slivers and two tiles."""
+    rng, size = np.random.default_rng(7), (2048, 2048)
+    shape = rng.uniform(-1, 1, (30_000, 3, 2)) * sides
+    corners = np.rint((shape + rng.uniform(64, 1984, (len(shape), 1, 2))) * SUBPIXELS) / SUBPIXELS
+    triangles = np.arange(3 * len(shape), dtype=np.uint32).reshape(-1, 3)
+    made = rasterise(in_clip_space(corners.reshape(-1, 2), size), triangles, Framebuffer.cleared(*size), SEEN)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        threads, area = (np.nansum(each) for each in expected_threads(corners))
+    assert made.counts["covered"] == pytest.approx(area, rel=0.02)
+    assert len(made) == pytest.approx(threads, rel=0.02)
+    assert len(made) <= 4 * made.counts["covered"]
+
+
+def test_threads_of_a_large_triangle_are_its_area_and_the_sides_of_its_box() -> None:
+    large = np.array([[[0.0, 0], [400, 0], [0, 300]]])
+    [threads], [area] = expected_threads(large)
+    assert threads == pytest.approx(area + 400 + 300, abs=1)
+
+
+@pytest.mark.parametrize("name", SUITE)
+def test_each_draw_launches_as_many_as_its_triangles_say(data: Path, name: str) -> None:
+    """Threads over covered pixels of draws with 200 triangles and 2,000 pixels, at a sixteenth of 2560x1440."""
+    scene, camera, _ = load_drawn(name)
+    camera, size, compared = change_camera(camera, SUITE[name]), (640, 360), 0
+    near = 1e-3 * float(np.linalg.norm(np.subtract(*scene.bounds()).astype(np.float64)))
+    matrix = clip_matrix(camera, near, size[0] / size[1])
+    for draw in scene.draws:
+        points = np.column_stack([draw.positions, np.ones(len(draw.positions))])
+        places = [np.vstack([place, [0, 0, 0, 1]]) for place, _ in placed(draw)[:400]]
+        positions = np.concatenate([points @ (matrix @ place).T for place in places]).astype(np.float32)
+        triangles = cut_batches(draw.indices, len(points), batch_indices=None)
+        rows = triangles.vertices[triangles.triangles()]
+        rows = np.concatenate([rows + np.uint32(number * len(points)) for number in range(len(places))])
+        whole, _ = assemble(positions, rows, *size, "none")
+        corners = whole.corners / SUBPIXELS
+        is_inside = ((corners >= 0) & (corners <= size)).all(axis=(1, 2))
+        # triangles that the picture's border or the near plane cuts have another shape
+        own = np.bincount(whole.triangle, minlength=len(rows)) == 1
+        is_inside &= own[whole.triangle] & (whole.weights.sum(axis=(1, 2)) == 2)
+        made = rasterise(positions, rows[whole.triangle[is_inside]], Framebuffer.cleared(*size), SEEN)
+        if made.counts["covered"] < 2000 or is_inside.sum() < 200:
+            continue
+        threads, area = (each.sum() for each in expected_threads(corners[is_inside]))
+        assert len(made) / made.counts["covered"] == pytest.approx(threads / area, rel=0.03), draw.name
+        compared += 1
+    assert compared > 0
