@@ -21,6 +21,7 @@ from rayplay.formats.exchange.vulkan_sim import read_lines
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
+from rayplay.zatel.changes.noise import noise_floor
 
 RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
@@ -82,7 +83,6 @@ CHANGES = {
     "-gpgpu_shader_cta 32": ["sm.warps=32", "sm.ctas=32"],
     "-gpgpu_shader_cta 8": ["sm.warps=8", "sm.ctas=8"],
 }
-NOISE = 0.03  # between runs that a cycle of L2 latency tells apart: docs/sources/vulkan-sim.md#noise-floor
 
 
 def rows(only: str = "") -> Iterator[Row]:
@@ -206,36 +206,39 @@ ROP_CYCLES = (158, 160, 161)  # of the runs without another change: what lies be
 OUR_ROP_CYCLES = range(148, 172)  # single runs of ours differ by 2.6 %, so that these leave 0.7 % of a change
 
 
-def what_ifs() -> list[tuple[str, float]]:
-    """(changed option, relative change of Vulkan-Sim's cycles) of the changes that exceed its noise there.
+def what_ifs() -> tuple[float, list[tuple[str, float]]]:
+    """Noise floor, and (changed option, relative change of Vulkan-Sim's cycles) of the changes that exceed it.
 
-    They are against the mean of the runs that have the released options, and a cycle of L2 latency more or less.
+    They are against the mean of the runs that have the released options, and a cycle of L2 latency more or less. The
+    floor is what such a run exceeds by chance with a probability of 5 %: ``rayplay.zatel.changes.noise``.
     """
     mine = [
         r for r in runs() if (r["scene"], r["workload"], r["width"], r["config"]) == ("CORNELL", "PT", "64", "MOBILE")
     ]
     same = ("", *(f"{ROP} {cycles}" for cycles in ROP_CYCLES))
-    base = np.mean([int(run["cycles"]) for run in mine if run["changed_option"] in same])
-    change = {run["changed_option"]: float(int(run["cycles"]) / base - 1) for run in mine}
-    return [(option, found) for option, found in change.items() if option in CHANGES and abs(found) > NOISE]
+    unchanged = [{"cycles": float(run["cycles"])} for run in mine if run["changed_option"] in same]
+    base, floor = np.mean([run["cycles"] for run in unchanged]), noise_floor(unchanged, changes=1)["cycles"]
+    change = {run["changed_option"]: float(run["cycles"]) / base - 1 for run in mine}
+    return floor, [(option, found) for option, found in change.items() if option in CHANGES and abs(found) > floor]
 
 
 def what_if_rows() -> Iterator[Row]:
     """The changes of cycles in per cent: the same direction, and between half and twice of theirs up to its noise."""
+    noise, changes = what_ifs()
     unchanged = next(run for run in runs() if f"{case_name(run)} {run['config'].lower()}" == WHAT_IF)
     base = our_means(unchanged, RELEASED["mobile"], OUR_ROP_CYCLES)["gpu_cycles"]
-    for option, theirs in what_ifs():
+    for option, theirs in changes:
         settings = [*RELEASED["mobile"], *CHANGES[option]]
         cycles = our_means(unchanged, settings, OUR_ROP_CYCLES)["gpu_cycles"]
-        yield what_if_row(option, theirs, cycles / base - 1)
+        yield what_if_row(option, theirs, cycles / base - 1, noise)
 
 
-def what_if_row(option: str, theirs: float, ours: float) -> Row:
+def what_if_row(option: str, theirs: float, ours: float, noise: float) -> Row:
     """The factor between ours and the nearest change that theirs, a single run, may be by its noise.
 
     It is infinite for a change in the other direction.
     """
-    factor = ours / min(max(ours, theirs - NOISE), theirs + NOISE)
+    factor = ours / min(max(ours, theirs - noise), theirs + noise)
     error = max(factor, 1 / factor) - 1 if factor > 0 else math.inf
     name = " ".join(option.removeprefix("-gpgpu_").split(",")[0].split())
     return Row(WHAT_IF, name, 100 * theirs, 100 * ours, error, FACTOR - 1, error <= FACTOR - 1)

@@ -9,6 +9,7 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import read_bounded
 from rayplay.hypa.verbs import add_analyse, analyse
 from rayplay.ptx.ir import Function, Module
 
@@ -170,8 +171,8 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
 def _inject(options: argparse.Namespace) -> int:
     from rayplay.ptx.inject import inject_text
 
-    LIST_BYTES.check(options.file.stat().st_size, "its length", file=options.file)
-    text = inject_text(options.file.read_bytes().decode(errors="replace"), str(options.file), options.entry)
+    text = read_bounded(options.file, LIST_BYTES).decode(errors="replace")
+    text = inject_text(text, str(options.file), options.entry)
     if options.out is None:
         answer(options, [text.removesuffix("\n")], lambda: [{"file": str(options.file), "text": text}])
         return 0

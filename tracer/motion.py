@@ -1,22 +1,22 @@
 """Animations of a scene: a camera that orbits and closes in, turns on the spot, or follows the keyframes of a file,
 which may move instances too."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import build
+from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import LARGEST_COORDINATE, Camera, Instance, Scene
 from rayplay.tracer.scenes.sound import check_camera
 
 PATHS = ("orbit", "turn")
+LAST_FRAME = 1_000_000  # that a key may name
 ORBIT_DEGREES, ORBIT_END = 360.0, 0.4
 """An orbit goes round once and ends at this share of its first distance (Ganestam and Doggett 5)."""
 
@@ -132,8 +132,13 @@ def _along(camera: Camera, path: Path, frames: int) -> list[Camera]:
 def _between(keys: Sequence[Key | Pose], name: str, frames: int, place: str) -> NDArray[np.float64]:
     """float64[frames, 3]: a vector of the keys, in straight lines from frame to frame."""
     numbers = [key.frame for key in keys]
-    if not keys or any(one >= two for one, two in pairwise(numbers)):
-        raise UserError(f"{place} must be one or more, in ascending order of their frames, found {numbers}")
+    if not keys:
+        raise UserError(f"{place} must be one or more")
+    if not 0 <= min(numbers) <= max(numbers) <= LAST_FRAME:
+        raise UserError(f"{place}: frame must be 0 to {LAST_FRAME}, found {min(numbers)} to {max(numbers)}")
+    for one, two in pairwise(numbers):
+        if one >= two:
+            raise UserError(f"{place} must be in ascending order of their frames, found {one} before {two}")
     vectors = [getattr(key, name) for key in keys]
     if any(len(vector) != 3 or not np.isfinite(vector).all() for vector in vectors):
         raise UserError(f"{place}: {name} must be three finite numbers")
@@ -150,12 +155,5 @@ def _moved(instance: Instance, offset: NDArray[np.float64], degrees: float, plac
 
 
 def _keys(path: Path) -> Keys:
-    made: Keys = build(Keys, _read(path), str(path))
+    made: Keys = build(Keys, parse_json(read_text(path, "file of keys"), path), str(path))
     return made
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: must be a JSON file: {error}") from None

@@ -24,6 +24,15 @@ def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
         raise FormatError(f"cannot be read: {reason_of(error)}", file=path) from None
 
 
+def read_bounded(path: Path, limit: Limit) -> bytes:
+    """Read a file or a pipe, no more than ``limit``, whatever length it says; ``FormatError`` where it holds more."""
+    limit.check(path.stat().st_size, "its length", file=path)
+    with path.open("rb") as file:
+        data = file.read(limit.value() + 1)
+    limit.check(len(data), "its length", file=path)
+    return data
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML document; ``FormatError`` with the line when it is malformed."""
     return parse_toml(read_text(path), path)

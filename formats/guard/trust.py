@@ -30,6 +30,11 @@ def state_root() -> Path:
     return _user_folder("XDG_STATE_HOME", ".local/state")
 
 
+def data_root() -> Path:
+    """``rayplay`` in the folder of the user's data, such as scenes."""
+    return _user_folder("XDG_DATA_HOME", ".local/share")
+
+
 def _user_folder(variable: str, usual: str) -> Path:
     given = os.environ.get(variable, "")
     found = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), usual)

@@ -24,6 +24,7 @@ STATIC_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (
     laws_static.launches_are_possible,
     laws_static.instructions_are_possible,
     laws_static.copies_are_possible,
+    laws_static.records_are_possible,
     laws_static.blocks_partition_instructions,
     laws_static.reconvergence_stays_in_the_launch,
     laws_static.warps_are_in_launch_order,

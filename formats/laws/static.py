@@ -8,6 +8,7 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.dataset.writer import launches
 from rayplay.formats.guard.problem import Problem, where
 from rayplay.formats.parquet.arrow import Columns
+from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_ADDRESS_END
 
 MAX_PIXELS_LISTED = 1 << 28
 MOST_ACCESS_BYTES = MOST_LETTERS = 256
@@ -64,6 +65,18 @@ def copies_are_possible(trace: Trace) -> Iterator[Problem]:
         size, last = rows["bytes"], ~rows["address"]
         yield from where(law, table, size > MOST_COPY_BYTES, size, f"bytes must be at most {MOST_COPY_BYTES}")
         yield from where(law, table, size > last, size, "address + bytes must be below 2^64")
+
+
+def records_are_possible(trace: Trace) -> Iterator[Problem]:
+    """A BVH record has at most 128 bytes and an address below 2^46."""
+    law, table = "records_are_possible", "nodes"
+    if table not in trace.tables:
+        return
+    rows = trace.read(table, ["address", "bytes"])
+    message = f"address must be below {NODE_ADDRESS_END:#x}"
+    yield from where(law, table, rows["address"] >= NODE_ADDRESS_END, rows["address"], message)
+    message = f"bytes must be at most {MOST_NODE_BYTES}"
+    yield from where(law, table, rows["bytes"] > MOST_NODE_BYTES, rows["bytes"], message)
 
 
 def blocks_partition_instructions(trace: Trace) -> Iterator[Problem]:

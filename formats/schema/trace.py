@@ -145,6 +145,8 @@ RAYS = Table(
 
 NODE_KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural")
 NODE_HIT_BIT = 1 << 31
+MOST_NODE_BYTES = 128
+NODE_ADDRESS_END = 1 << 46  # the replay's RT unit stores its hit records from here on
 
 NODES = Table(
     "nodes", "BVH record", row_number="node_id", optional=True, columns=(

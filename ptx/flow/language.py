@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import read_bounded
 from rayplay.ptx.flow import cfg
 from rayplay.ptx.ir import Function, Instruction, Module
 from rayplay.ptx.isa import describe as opcodes
@@ -27,8 +28,7 @@ def parse_file(path: str | Path) -> Module:
 
     Raises UserError for a syntax error and for a binary, OSError for a file that cannot be read.
     """
-    LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
-    data = Path(path).read_bytes()
+    data = read_bounded(Path(path), LIST_BYTES)
     if data[:4] == b"\x7fELF":
         raise UserError(f"{path}: expected text, found a binary: list it with 'nvdisasm -c -hex' or 'cuobjdump -sass'")
     return parse(data.decode(errors="replace"), str(path))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import read_bounded
 from rayplay.ptx import ir
 from rayplay.ptx.isa.form import form_of, instruction
 from rayplay.ptx.isa.implied import with_defaults
@@ -35,8 +36,7 @@ def parse(text: str, name: str) -> ir.Module:
 
 def parse_file(path: str | Path) -> ir.Module:
     """Parse a ``.ptx`` file. Raises UserError for a syntax error, OSError for a file that cannot be read."""
-    LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
-    return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
+    return parse(read_bounded(Path(path), LIST_BYTES).decode(errors="replace"), str(path))
 
 
 class ModuleBuilder(DeclarationBuilder):

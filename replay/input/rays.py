@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.formats.schema.trace import NODE_ADDRESS_END
+
 TABLES = ("baseline", "fcc", "none")  # layouts of the intersection table
 BASELINE, FCC, NO_TABLE = range(3)
-HIGHEST_ADDRESS = 1 << 46  # traced addresses are below; the RT unit's hit records begin here
+HIGHEST_ADDRESS = NODE_ADDRESS_END  # traced addresses are below; the RT unit's hit records begin here
 # Kinds of record (bits 0 to 3 of Records.info): formats.schema.trace.NODE_KINDS, then three of the replay.
 KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
 HEADER = 0

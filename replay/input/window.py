@@ -12,7 +12,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard
-from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
@@ -215,10 +215,8 @@ def read_nodes(trace: Trace) -> np.ndarray:
         raise FormatError(
             f"{trace.path}: table nodes, column kind: must be below {len(NODE_KINDS)}, not {int(nodes['kind'].max())}"
         )
-    if len(nodes["bytes"]) and int(nodes["bytes"].max()) > 128:
-        raise FormatError(
-            f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}"
-        )
+    if len(nodes["bytes"]) and int(longest := nodes["bytes"].max()) > MOST_NODE_BYTES:
+        raise FormatError(f"{trace.path}: table nodes, column bytes: must be at most {MOST_NODE_BYTES}, not {longest}")
     if len(nodes["address"]) and int(nodes["address"].max()) >= record.HIGHEST_ADDRESS:
         raise FormatError(
             f"{trace.path}: table nodes, column address: must be below {record.HIGHEST_ADDRESS:#x}, not"

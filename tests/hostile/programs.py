@@ -156,6 +156,8 @@ CASES = (
          "--limit shared-bytes", STATIC),
     Case(".local of 2^40 bytes", "launch", launch(body=".local .b8 s[1099511627776]; st.local.b8 [s], 0;"),
          "local|bytes", STATIC),
+    Case("PTX that is a device", "ptx", lambda folder: (text("a.toml", LAUNCH)(folder),
+         (folder / "a.ptx").symlink_to("/dev/zero")), "--limit list-bytes|in the folder of the launch file"),
     Case("PTX of 70 MB", "ptx", program(entry("") + "//" + "x" * 70_000_000), "--limit list-bytes"),
     Case("PTX of NUL bytes", "ptx", program("\0" * 1_000_000), "a.ptx"),
     Case("PTX that is no UTF-8", "ptx", lambda folder: (text("a.toml", LAUNCH)(folder),

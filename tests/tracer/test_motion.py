@@ -42,13 +42,18 @@ def test_an_instance_moves_in_straight_lines_and_turns_about_itself(tmp_path: Pa
         ),
         ({"instances": [{"instance": -1, "keys": [{"frame": 0}]}]}, r"instance must be 0 to"),
         ({"instances": [{"instance": 0, "keys": []}]}, r"instances\[0\].keys must be one or more"),
-        ({"instances": [{"instance": 0, "keys": [{"frame": 3}, {"frame": 1}]}]}, r"ascending order .* found \[3, 1\]"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": 3}, {"frame": 1}]}]}, "ascending order .* found 3 before 1"),
         ({"instances": [{"instance": 0, "keys": [{"frame": 0, "move": [1]}]}]}, r"move must be three finite numbers"),
         ({"instances": [{"instance": 0, "keys": [{"frame": 0, "turn_degrees": float("nan")}]}]}, r"must be finite"),
         ({"instances": [{"instance": 0, "keys": [{"frame": 0, "move": [1e30, 0, 0]}]}]}, r"must be finite and at most"),
         ({"instances": [{"instance": 0, "kyes": []}]}, r"unknown name 'kyes'"),
         ({}, r"keys must be one or more"),
-        ({"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [float("inf"), 0, 0]}]}, r"at must be three finite numbers"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": -1}]}]}, "frame must be 0 to 1000000, found -1 to -1"),
+        ({"instances": [{"instance": 0, "keys": [{"frame": 1 << 70}]}]}, f"found {1 << 70} to {1 << 70}"),
+        (
+            {"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [float("inf"), 0, 0]}]},
+            "numbers must be finite, not Infinity",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(content: dict[str, object], message: str, tmp_path: Path) -> None:

@@ -114,8 +114,9 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no", "must be a JSON file"),
-        ('{"keys": []}', "keys must be one or more, in ascending order"),
+        ("no", "must be JSON"),
+        ("[" * 100_000, "must be JSON"),
+        ('{"keys": []}', "keys must be one or more"),
         ('{"keys": [{"frame": 0, "eye": [0, 0], "at": [0, 0, 0]}]}', "keys: eye must be three finite numbers"),
         ('{"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [0, 0, 0]}]}', "frame 0"),
         ('{"keys": [{"frame": 0, "eye": [0, 0, 0]}]}', "needs the key 'at'"),

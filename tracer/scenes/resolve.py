@@ -9,6 +9,7 @@ from pathlib import Path
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import hint
 from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.formats.guard.trust import data_root
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_by_kind
 from rayplay.tracer.scenes.forest import forest
@@ -50,7 +51,7 @@ def data_folder() -> Path:
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file():
         return checkout.parent / "shared"
-    return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "rayplay"
+    return data_root()
 
 
 def known_names() -> list[str]:

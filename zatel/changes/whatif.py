@@ -91,13 +91,22 @@ def changed(gpu: Gpu, change: str) -> Gpu:
     ``UserError`` for an unknown form or an illegal machine.
     """
     if "=" in change:
-        return gpu.with_values([change])
+        return _with(gpu, change, [change])
     for sign in "*/":
         key, found, factor = change.partition(sign)
         if found and factor.isdigit() and int(factor) > 0:
             names = (key, *TOGETHER.get(key, ()))
-            return gpu.with_values([f"{name}={_times(gpu, name, sign, int(factor), change)}" for name in names])
+            values = [f"{name}={_times(gpu, name, sign, int(factor), change)}" for name in names]
+            return _with(gpu, change, values)
     raise UserError(f"--change must be KEY=VALUE, KEY*N or KEY/N, such as rt.warps*2, not {change}")
+
+
+def _with(gpu: Gpu, change: str, values: list[str]) -> Gpu:
+    """The GPU with these values; what is wrong with them is said of the change."""
+    try:
+        return gpu.with_values(values)
+    except UserError as error:  # begins with the place of the value, as of --set
+        raise UserError(f"--change {change}: {str(error).partition(': ')[2]}") from None
 
 
 def _times(gpu: Gpu, key: str, sign: str, factor: int, change: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from rayplay.formats.guard import sealed
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.trust import cache_root, is_own, own_folder, state_root
+from rayplay.formats.guard.trust import cache_root, data_root, is_own, own_folder, state_root
 
 OBJECTS = {
     "machine-code/a.o": b"\x7fELF" + bytes(range(256)),
@@ -133,7 +133,12 @@ def test_a_disk_that_is_full_costs_the_cache(folder: Path, capsys, monkeypatch) 
 def test_a_folder_of_the_user_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.delenv("RAYPLAY_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for variable, found, usual in (("CACHE", cache_root, ".cache"), ("STATE", state_root, ".local/state")):
+    roots = (
+        ("CACHE", cache_root, ".cache"),
+        ("STATE", state_root, ".local/state"),
+        ("DATA", data_root, ".local/share"),
+    )
+    for variable, found, usual in roots:
         monkeypatch.setenv(f"XDG_{variable}_HOME", given)
         assert found() == tmp_path / usual / "rayplay"
         monkeypatch.setenv(f"XDG_{variable}_HOME", str(tmp_path / "own"))

@@ -44,6 +44,10 @@ def test_what_belongs_together_changes_together() -> None:
         ("rt.none*2", "rt.none must be a whole number of the description of GPU mobile"),
         ("scheduler.policy*2", "scheduler.policy must be a whole number"),
         ("rt.warps*0", "--change must be KEY=VALUE, KEY"),
+        ("rt.warps=0", "--change rt.warps=0: rt.warps must be at least 1"),
+        ("rt.none=1", "--change rt.none=1: unknown key rt.none"),
+        ("sm.warps*1000000", "--change sm.warps*1000000: sm.warps must be at most"),
+        ("dram.banks=3", "--change dram.banks=3: dram: banks must be a power of two, not 3"),
     ],
 )
 def test_what_is_no_change_is_refused(change: str, said: str) -> None:
