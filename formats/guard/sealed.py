@@ -12,6 +12,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +44,12 @@ def load(name: str) -> bytes | None:
     return None
 
 
+def holds(name: str) -> bool:
+    """Whether there is an object ``name``; ``load`` may still find it damaged."""
+    folder, key = _opened(sealed_root())
+    return key is not None and (folder / name).is_file()
+
+
 def keep(name: str, data: bytes) -> None:
     """Seal ``data`` as the object ``name``, whole or not at all; a full disk only costs the cache."""
     folder, key = _opened(sealed_root())
@@ -60,6 +67,24 @@ def keep(name: str, data: bytes) -> None:
         sync_folder(path.parent)
     except OSError as error:
         _without(folder, error.strerror or str(error))
+
+
+def trim(name: str, most: int) -> None:
+    """Remove objects of the folder ``name``, the oldest first, until they take at most ``most`` bytes."""
+    folder, key = _opened(sealed_root())
+    if key is None:
+        return
+    found = []
+    for path in (folder / name).glob("*"):
+        with suppress(OSError):  # another process may remove it
+            found.append((path.stat().st_mtime_ns, path.name, path.stat().st_size))
+    left = sum(size for _, _, size in found)
+    for _, old, size in sorted(found):
+        if left <= most:
+            break
+        with suppress(OSError):
+            (folder / name / old).unlink()
+        left -= size
 
 
 @cache

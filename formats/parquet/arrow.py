@@ -86,7 +86,7 @@ def _numpy(column: Column, array: pa.Array) -> Columns:
         return {column.name: _flat(column, array)}
     if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
         raise ValueError(f"type must be a list of {column.dtype}, not {array.type}")
-    offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.uint64)
+    offsets = _numbers(array.offsets).astype(np.uint64)
     return {column.name: _flat(column, array.flatten()), offset_name(column): offsets - offsets[0]}
 
 
@@ -99,9 +99,14 @@ def _flat(column: Column, array: pa.Array) -> np.ndarray:
     if array.type != wanted:
         raise ValueError(f"type must be {wanted}, not {array.type}")
     # Arrow's own view is read-only, which numba takes for another type; the buffer behind it may be written.
-    numbers = np.frombuffer(array.buffers()[1] or b"", dtype=column.dtype)
-    numbers = numbers[array.offset : array.offset + len(array)]
+    numbers = _numbers(array)
     return numbers if numbers.flags.writeable else numbers.copy()
+
+
+def _numbers(array: pa.Array) -> np.ndarray:
+    """A view of an array of numbers. Arrow's own ``to_numpy`` imports pandas, a quarter of a second."""
+    numbers = np.frombuffer(array.buffers()[1] or b"", dtype=array.type.to_pandas_dtype())
+    return numbers[array.offset : array.offset + len(array)]
 
 
 def _texts(array: pa.Array) -> np.ndarray:
@@ -109,11 +114,11 @@ def _texts(array: pa.Array) -> np.ndarray:
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise ValueError(f"type must be string, not {kind}")
-    if not pa.types.is_dictionary(array.type):
-        return array.to_numpy(zero_copy_only=False)
-    if array.dictionary.null_count:
+    coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    if coded.dictionary.null_count:
         raise ValueError("values are missing (null)")
-    return array.dictionary.to_numpy(zero_copy_only=False)[array.indices.to_numpy(zero_copy_only=False)]
+    texts = np.array([*coded.dictionary.to_pylist(), None], object)[:-1]  # one-dimensional, whatever the texts
+    return texts[_numbers(coded.indices)]
 
 
 def longest_text(array: pa.Array) -> int:

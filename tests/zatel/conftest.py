@@ -27,3 +27,14 @@ def spheres(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Trace:
                 columns["kind"] = np.where(odd, procedural, columns["kind"]).astype(np.uint8)
             writer.put(name, columns)
     return open_trace(path)
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The estimator's objects of one test, in place of the user's cache: what a test changes must decide them."""
+    objects: dict[str, bytes] = {}
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.load", objects.get)
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.keep", objects.__setitem__)
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.holds", objects.__contains__)
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.trim", lambda folder, most: None)
+    return objects

@@ -16,7 +16,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard import exact
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard, expect_program
+from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
@@ -66,7 +66,7 @@ class Stream(NamedTuple):
 
 
 def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambda tables: None) -> Stream:
-    """Read and check the requests of a trace in one pass.
+    """Read and check the requests of a trace in one pass, after ``expect_program``.
 
     seen  called with the tables of each batch of warps, once checked: the columns that a replay reads.
 
@@ -74,7 +74,6 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambd
     """
     if "rays" not in trace.tables or not trace.rows("rays"):
         raise UserError(f"{trace.path}: must trace rays, to be estimated")
-    expect_program(trace)
     guard, length = Guard(trace), trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
     line, sectors = node_lines(trace)
     procedural = trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")

@@ -16,16 +16,26 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.expect import expect_program
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
-from rayplay.zatel.model.traffic import Stream, Traffic, read_stream
+from rayplay.zatel.model.traffic import Stream, read_stream
 from rayplay.zatel.sample.draw import Sample, draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
-from rayplay.zatel.sample.machine import Matched, build, comparable, machine_for, match, traffic_of_all
+from rayplay.zatel.sample.kept import Kept, packed, packed_traffic, unpacked, unpacked_traffic
+from rayplay.zatel.sample.machine import (
+    Matched,
+    build,
+    comparable,
+    functional_identity,
+    machine_for,
+    match,
+    traffic_of_all,
+)
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
-from rayplay.zatel.sample.rows import Held, as_source, read_rows
+from rayplay.zatel.sample.rows import Held, as_source, kept_rows
 
 CYCLES_PER_STEP = 300  # rough, to choose the length of an interval of the timeline
 INTERVALS = 200
@@ -37,15 +47,15 @@ class Work(NamedTuple):
 
     stream       memory requests.
     cta          int64[warps], CTA of each in launch order.
-    held         their rows, where they fit into memory.
-    whole        functional traffic of all warps by GPU, computed on first use.
+    held         their rows, where they were read and fit into memory.
+    kept         of the trace, in the user's cache.
     cpu_seconds  processor time of reading.
     """
 
     stream: Stream
     cta: np.ndarray
     held: Held
-    whole: dict[object, Traffic]
+    kept: Kept
     cpu_seconds: float
 
 
@@ -100,16 +110,21 @@ class Estimate(NamedTuple):
 
 
 def read_work(trace: Trace) -> Work:
-    """Read all warps' work in one pass over the trace.
+    """All warps' work, from the cache or from one pass over the trace.
 
     Raises ``UserError`` unless it is one launch that traces rays, and the errors of ``read_stream``.
     """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
-    held, begun = Held(), time.process_time()
-    stream = read_stream(trace, held.add)
+    held, kept, begun = Held(), Kept(trace), time.process_time()
+    expect_program(trace)
+    if arrays := kept.load("stream"):
+        stream, held.batches = unpacked(arrays), None
+    else:
+        stream = read_stream(trace, held.add)
+        kept.keep(packed(stream), "stream")
     cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
-    return Work(stream, cta, held, {}, time.process_time() - begun)
+    return Work(stream, cta, held, kept, time.process_time() - begun)
 
 
 def estimate(trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work | None = None) -> Estimate:
@@ -135,7 +150,7 @@ def estimate_many(
     work = work or read_work(trace)
     begun = time.process_time()
     chosen = sample(work, fraction, seed).chosen[work.cta]
-    rows = read_rows(trace, work.held, chosen, work.stream.first)
+    rows = kept_rows(trace, work.held, work.kept, chosen, work.stream.first)
     machines = machines_of(gpus, trace, fraction, counts)
     matched = find_machines(gpus, machines, work, chosen, rows.line, rows.sectors)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
@@ -188,16 +203,31 @@ def find_machines(
     gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray,
     line: np.ndarray, sectors: np.ndarray,
 ) -> list[Matched]:  # fmt: skip
-    """``match`` for each GPU; GPUs that the functional caches cannot tell apart are matched once."""
-    known: dict[object, Matched] = {}
+    """``match`` for each GPU; GPUs that the functional caches cannot tell apart are matched once, for all time."""
+    known: dict[str, Matched] = {}
     found = []
     for gpu, (whole, part) in zip(gpus, machines, strict=True):
-        key = whole, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved, gpu.rt.intersection_table
-        if key not in work.whole:
-            work.whole[key] = traffic_of_all(gpu, whole, work.stream)
-        if (key, part) not in known:
-            known[key, part] = match(gpu, whole, part, work.stream, work.whole[key], chosen, line, sectors)
-        found.append(known[key, part])
+        same = functional_identity(gpu, whole), part
+        if (key := repr(same)) not in known:
+            known[key] = _matched(gpu, whole, part, work, chosen, line, sectors)
+        found.append(known[key])
+    return found
+
+
+def _matched(
+    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, line: np.ndarray, sectors: np.ndarray
+) -> Matched:
+    """``match``, from the cache or from the functional caches."""
+    identity, kept = functional_identity(gpu, whole), work.kept
+    if arrays := kept.load("matched", identity, part, chosen):
+        return Matched(float(arrays["share"]), unpacked_traffic(arrays, "whole"), unpacked_traffic(arrays, "part"))
+    arrays = kept.load("traffic", identity)
+    goal = unpacked_traffic(arrays, "whole") if arrays else traffic_of_all(gpu, whole, work.stream)
+    if not arrays:
+        kept.keep(packed_traffic(goal, "whole"), "traffic", identity)
+    found = match(gpu, whole, part, work.stream, goal, chosen, line, sectors)
+    both = packed_traffic(goal, "whole") | packed_traffic(found.part, "part")
+    kept.keep({"share": np.array(found.share)} | both, "matched", identity, part, chosen)
     return found
 
 

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from rayplay.formats.guard import exact
 
@@ -45,7 +45,7 @@ def relative_error_of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float
 
 def quantile(confidence: float, degrees: int) -> float:
     """Student's t that a value stays within on both sides with the confidence."""
-    return exact.rounded(student.ppf(0.5 + confidence / 2, degrees))
+    return exact.rounded(stdtrit(degrees, 0.5 + confidence / 2))
 
 
 def interval(estimate: float, sampling: float, degrees: int, model: float, confidence: float = 0.95) -> Interval:

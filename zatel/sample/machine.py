@@ -6,7 +6,7 @@ rounded to whole ones. The L2 gets the capacity with which the sampled warps mis
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,13 @@ class Matched(NamedTuple):
     share: float
     whole: Traffic
     part: Traffic
+
+
+def functional_identity(gpu: Gpu, whole: Machine) -> tuple[Any, ...]:
+    """Everything of a GPU that its functional caches follow from."""
+    addresses = [one.tolist() if isinstance(one, np.ndarray) else one for one in gpu.addresses]
+    caches = gpu.l1.bytes, gpu.l1.ways, gpu.l2.bytes, gpu.l2.ways, gpu.l2.slices_per_controller
+    return whole, caches, gpu.lsu.local_interleaved, gpu.rt.intersection_table, addresses
 
 
 def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:

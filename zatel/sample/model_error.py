@@ -88,13 +88,7 @@ def model_errors(rows: Sequence[Spread], warps: int, rounds: float, steps: float
     The share is the median over all scenes and GPUs with several trials, at most 1. The effect is the root mean square
     over scenes and GPUs with equal weight; a bias is part of it.
     """
-    here = _class_of(warps, rounds, steps)
-    away = [
-        sum(abs(its - own) for its, own in zip(_class_of(row.warps, row.rounds, row.steps), here, strict=True))
-        for row in rows
-    ]
-    near = [row for row, far in zip(rows, away, strict=True) if far == min(away)]
-    found = {}
+    near, found = nearest(rows, warps, rounds, steps), {}
     for metric in dict.fromkeys(row.metric for row in near):
         several = [row for row in rows if row.metric == metric and row.trials > 1 and row.sampling_error]
         share = min(float(np.median([row.spread / row.sampling_error for row in several])), 1.0) if several else 1.0
@@ -105,6 +99,16 @@ def model_errors(rows: Sequence[Spread], warps: int, rounds: float, steps: float
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))
     return found
+
+
+def nearest(rows: Sequence[Spread], warps: int, rounds: float, steps: float) -> list[Spread]:
+    """The rows of the nearest class; arguments as of ``model_errors``."""
+    here = _class_of(warps, rounds, steps)
+    away = [
+        sum(abs(its - own) for its, own in zip(_class_of(row.warps, row.rounds, row.steps), here, strict=True))
+        for row in rows
+    ]
+    return [row for row, far in zip(rows, away, strict=True) if far == min(away)]
 
 
 def scene_of(name: str) -> str:

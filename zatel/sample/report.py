@@ -5,6 +5,7 @@ from typing import Any
 
 from rayplay.zatel.replays.metrics import RULES, number_text, relative_error
 from rayplay.zatel.sample.estimate import Estimate
+from rayplay.zatel.sample.forecast import Forecast
 
 Full = Mapping[str, float | None]
 WHOLE = "that is the full replay: its metrics are exact"
@@ -25,6 +26,18 @@ def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
             error = relative_error(last.metrics[name], full[name])
             line += f"{number_text(full[name]):>14}" + ("        -" if error is None else f"{100 * error:>7.1f} %")
         lines.append(line)
+    return "\n".join(lines)
+
+
+def forecast_text(promised: Sequence[Forecast], is_read: bool) -> str:
+    """A line per fraction: expected half width of each metric's interval, and the cost beside a full replay's."""
+    lines = [f"{'fraction':<10}{'cost':>8}" + "".join(f"{name.removeprefix('gpu_')[:16]:>18}" for name in RULES)]
+    for one in promised:
+        cost = one.cost if is_read else one.first
+        cells = "".join(f"{100 * one.widths[name]:>16.1f} %" for name in RULES)
+        lines.append(f"{one.fraction:<10.3g}{cost:>8.2f}{cells}")
+    known = "was read before" if is_read else "is read for the first time; later estimates cost less"
+    lines.append(f"half width of the 95 % intervals; cost in full replays, where the trace {known}")
     return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from rayplay.formats.laws.expect import REPLAYED_COLUMNS
 from rayplay.formats.parquet.arrow import Columns, concatenate
 from rayplay.zatel.model.traffic import LINE_BYTES, SECTOR_BYTES, node_lines
 from rayplay.zatel.model.walk import first_uses
+from rayplay.zatel.sample.kept import Kept
 
 LEFT_OUT = ("image", "copies", "threads")
 HELD_BYTES = 3 << 29
@@ -74,6 +75,22 @@ def read_rows(trace: Trace, held: Held, chosen: np.ndarray, first: np.ndarray) -
         elif name not in LEFT_OUT:
             tables[name] = trace.read(name)
     return Rows(tables, *held_before(trace, tables["rays"]["node"], chosen, first))
+
+
+def kept_rows(trace: Trace, held: Held, kept: Kept, chosen: np.ndarray, first: np.ndarray) -> Rows:
+    """``read_rows``, of which the cache keeps the rows of what the warps did."""
+    if arrays := kept.load("rows", chosen):
+        tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}
+        for key, values in arrays.items():
+            name, _, column = key.partition(".")
+            if column:
+                tables.setdefault(name, {})[column] = values
+        return Rows(tables, arrays["line"], arrays["sectors"])
+    rows = read_rows(trace, held, chosen, first)
+    did = {name: columns for name, columns in rows.tables.items() if name in REPLAYED_COLUMNS}
+    arrays = {f"{name}.{column}": values for name, columns in did.items() for column, values in columns.items()}
+    kept.keep(arrays | {"line": rows.line, "sectors": rows.sectors}, "rows", chosen)
+    return rows
 
 
 def as_source(trace: Trace, rows: Rows) -> MemorySource:

@@ -1,52 +1,70 @@
-"""Sequential sampling: samples grow until the interval of the cycles is as narrow as requested."""
+"""Choice of the fraction by the requested width of the cycles' interval, before anything is replayed.
 
-import math
-
-import numpy as np
+``forecast`` says how wide the interval of each fraction will be and what it will cost. The least fraction that promises
+enough is replayed, or everything where that is cheaper. Only when the promise fails follows a second sample.
+"""
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.sample.estimate import ERRORS, Estimate, Work, estimate, read_work
-from rayplay.zatel.sample.intervals import sampling_errors
-from rayplay.zatel.sample.model_error import bounds, model_errors
+from rayplay.zatel.sample.forecast import Forecast, Population, forecast, population
+from rayplay.zatel.sample.kept import Kept
+from rayplay.zatel.sample.whole import replay_whole
 
 FIRST_FRACTION = 0.05
-GROWTH = 1.5  # least ratio of successive fractions
 MOST = 0.5  # largest sample; beyond it everything is replayed
-FINENESS = 1.05
-LEAST_CTAS = 64  # of the first sample: fewer give a poor variance
+FINENESS = 1.1  # ratio of successive fractions
+LEAST_CTAS = 64  # of a sample: fewer give a poor variance
+MOST_SAMPLES = 2  # then the table does not know such traces
+SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
 def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: Work | None = None) -> list[Estimate]:
-    """Estimate from growing fractions until the cycles' 95 % interval is within ``target``, or all CTAs are replayed.
+    """Estimate until the cycles' 95 % interval is within ``target``, or all CTAs are replayed.
 
     target  half width of the interval, as a share of the cycles. Errors as of ``estimate``.
-
-    The next fraction follows from the last interval; it is 1 when no other promises to be enough.
     """
-    work = work or read_work(trace)
-    fraction = min(1.0, max(FIRST_FRACTION, LEAST_CTAS / (int(work.cta.max()) + 1)))
-    found = [estimate(trace, gpu, fraction, seed, work)]
-    while fraction < 1.0 and half_width(found[-1]) > target:
-        fraction = next_fraction(fraction, *half_widths(found[-1]), target)
+    of, known = population(trace, gpu), work is not None or Kept(trace).holds("stream")
+    found: list[Estimate] = []
+    fraction = cheapest([forecast(trace, gpu, of, one, ERRORS) for one in fractions(of)], target, known)
+    while fraction < 1.0 and len(found) < MOST_SAMPLES:
+        work = work or read_work(trace)
         found.append(estimate(trace, gpu, fraction, seed, work))
+        width = half_width(found[-1])
+        if width <= target:
+            return found
+        promise = forecast(trace, gpu, of, fraction, ERRORS)
+        more = width / max(exact.length(promise.sampling, promise.model), 1e-9)
+        further = [forecast(trace, gpu, of, one, ERRORS) for one in fractions(of) if one > fraction]
+        fraction = cheapest(further, target / more, True)
+    return [*found, replay_whole(trace, gpu)]
+
+
+def expected(trace: Trace, gpu: Gpu) -> tuple[list[Forecast], bool]:
+    """Forecast of the fractions ``SHOWN`` that are possible, and whether the trace was read before."""
+    of = population(trace, gpu)
+    possible = [one for one in SHOWN if one * of.ctas >= LEAST_CTAS]
+    return [forecast(trace, gpu, of, one, ERRORS) for one in possible], Kept(trace).holds("stream")
+
+
+def fractions(of: Population) -> list[float]:
+    """Fractions to choose from: from ``LEAST_CTAS`` to ``MOST`` by factors of ``FINENESS``."""
+    found, one = [], max(FIRST_FRACTION, LEAST_CTAS / of.ctas)
+    while one <= MOST:
+        found.append(one)
+        one *= FINENESS
     return found
 
 
-def next_fraction(fraction: float, sampling: float, model: float, target: float) -> float:
-    """Least fraction whose interval should have the half width ``target``; 1 when half the CTAs are not enough.
+def cheapest(promised: list[Forecast], target: float, known: bool) -> float:
+    """Least fraction whose interval should have the half width ``target``; 1 where a full replay costs no more.
 
-    sampling, model  half width at ``fraction`` from the sampling error alone, and from the model error alone.
-
-    The sampling error falls as sqrt((1 - f) / f), the model error as 1 - f.
+    known  whether the trace was read before.
     """
-    wanted = fraction * GROWTH
-    while wanted <= MOST:
-        left = (1.0 - wanted) / (1.0 - fraction)
-        if exact.length(sampling * math.sqrt(left * fraction / wanted), model * left) <= target:
-            return wanted
-        wanted *= FINENESS
+    for one in promised:
+        if exact.length(one.sampling, one.model) <= target:
+            return one.fraction if (one.cost if known else one.first) < 1.0 else 1.0
     return 1.0
 
 
@@ -54,12 +72,3 @@ def half_width(found: Estimate) -> float:
     """Half width of the cycles' interval, as a share of the cycles; infinite without an interval."""
     bounds, cycles = found.intervals["gpu_cycles"], found.metrics["gpu_cycles"]
     return (bounds.high - bounds.low) / 2 / cycles if bounds and cycles else float("inf")
-
-
-def half_widths(found: Estimate) -> tuple[float, float]:
-    """``half_width`` from the sampling error alone, and from the model error alone."""
-    errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
-    known = model_errors(ERRORS, int(found.warps.sum()), found.rounds, found.steps)["gpu_cycles"]
-    sampling = bounds(1.0, *errors["gpu_cycles"], known, 0.0).high - 1.0
-    both = half_width(found)
-    return (sampling, float(np.sqrt(max(both**2 - sampling**2, 0.0)))) if np.isfinite(both) else (both, 0.0)

@@ -16,6 +16,7 @@ def add_parser(verbs: Any) -> None:
     made = add_sampled_verb(verbs, estimate_verb)
     made.add_argument("--fraction", type=float, metavar="F", help="part of the CTAs to replay (default: 0.1)")
     made.add_argument("--target-error", metavar="P%", help="choose the fraction: until the cycles' interval is within P %%")  # fmt: skip # noqa: E501
+    made.add_argument("--forecast", action="store_true", help="print width and cost of each fraction, and stop")
     made.add_argument(
         "--against", type=result_name, metavar="RESULT", help="result of the full replay, to compare with"
     )
@@ -32,16 +33,18 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
       python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
       python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
 
-    --target-error chooses the fraction: samples grow until the interval of the cycles is as narrow. A small trace is
-    replayed whole: a sample would save little time.
+    --target-error chooses the fraction whose interval of the cycles should be as narrow, or the full replay where that
+    is cheaper. --forecast prints how wide the intervals of each fraction will be and what it will cost; nothing is
+    replayed. A small trace is replayed whole: a sample would save little time. The work of all warps is kept in the
+    user's cache, so further estimates of a trace, and whatif and scale, do not read it again.
     """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
     from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.replays.full_result import full_metrics
     from rayplay.zatel.sample.estimate import checked_fraction, estimate
-    from rayplay.zatel.sample.report import KEYS, as_json, table_text
-    from rayplay.zatel.sample.until import estimate_until
+    from rayplay.zatel.sample.report import KEYS, as_json, forecast_text, table_text
+    from rayplay.zatel.sample.until import estimate_until, expected
     from rayplay.zatel.sample.whole import is_small, replay_whole
 
     seed = checked_seed(arguments)
@@ -49,6 +52,10 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
     trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
+    if arguments.forecast:
+        promised, is_read = expected(trace, gpu)
+        answer(arguments, [forecast_text(promised, is_read)], lambda: records.forecast(promised, is_read))
+        return 0
     full = full_metrics(open_result(arguments.against), trace, gpu) if arguments.against else None
     target = None if arguments.target_error is None else percentage(arguments.target_error)
     fraction = 0.1 if arguments.fraction is None else checked_fraction(arguments.fraction)

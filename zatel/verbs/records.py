@@ -25,6 +25,14 @@ def estimated(content: dict[str, Any]) -> Iterator[Record]:
         yield bounds | {"full": metric.get("full"), "error": metric.get("error")}
 
 
+def forecast(promised: Any, is_read: bool) -> Iterator[Record]:
+    """A record per fraction and metric: expected half width of the interval, and the cost in full replays."""
+    for one in promised:
+        for name, width in one.widths.items():
+            cost = one.cost if is_read else one.first
+            yield {"fraction": one.fraction, "metric": name, "half_width": width, "cost": cost}
+
+
 def compared(content: dict[str, Any]) -> Iterator[Record]:
     """A record per change of a design and metric: relative changes, and the noise floors they must exceed."""
     full_floor = content["full_noise_floor"] or {}

@@ -47,6 +47,17 @@ def test_an_object_comes_back_as_it_was(folder: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == ""
 
 
+def test_the_oldest_objects_of_a_folder_go_first(folder: Path) -> None:
+    for number in range(4):
+        sealed.keep(f"kept/{number}", bytes(100))
+        os.utime(folder / "kept" / str(number), ns=(0, 10 - number))
+    size = (folder / "kept" / "0").stat().st_size
+    sealed.trim("kept", 2 * size)
+    assert sorted(path.name for path in (folder / "kept").iterdir()) == ["0", "1"]
+    assert sealed.load("ptx-a.json") == OBJECTS["ptx-a.json"]
+    sealed.trim("missing", 0)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_flipped_bit_is_loaded(folder: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
     """Of an object: missing, with one line. Of the key: all are missing, with one line. Then made again."""

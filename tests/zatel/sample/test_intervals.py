@@ -8,7 +8,6 @@ from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
 from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, strata_in_time
 from rayplay.zatel.sample.machine import Matched
-from rayplay.zatel.sample.until import next_fraction
 
 
 def test_strata_in_time_keep_the_sum() -> None:
@@ -59,17 +58,6 @@ def test_dram_efficiency_rises_with_use_and_stays_where_use_does() -> None:
     # idle 3 of 4 ticks; twice the requests: idle 9 of 16, 0.2 of 7/16 used
     assert rescale_efficiency(0.4, 0.1, 0.2) == pytest.approx(0.2 / (7 / 16))
     assert rescale_efficiency(0.0, 0.0, 0.0) == 0.0
-
-
-def test_the_next_fraction_is_the_least_that_promises_enough() -> None:
-    # twice the CTAs: half the variance, times 0.9 / 0.95 for those left out
-    reached = 0.04 * (0.5 * 0.9 / 0.95) ** 0.5
-    assert next_fraction(0.05, 0.04, 0.0, reached) == pytest.approx(0.1, rel=0.05)
-    assert next_fraction(0.05, 0.04, 0.0, 0.039) == pytest.approx(0.075)  # at least half as much again
-    assert next_fraction(0.05, 0.04, 0.03, reached) > 0.2
-    assert next_fraction(0.05, 0.01, 0.06, 0.03) == 1.0  # the machine's error does not go away: everything at once
-    assert next_fraction(0.05, 0.2, 0.0, 0.02) == 1.0
-    assert next_fraction(0.4, 0.2, 0.0, 0.19) == 1.0
 
 
 def test_sampling_errors_shrink_with_the_fraction() -> None:

@@ -1,0 +1,73 @@
+"""Facts that estimates of a trace share: the same answers from the cache as without it, and nothing of another trace."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.testing.generate import make_trace
+from rayplay.replay.gpu.description import load
+from rayplay.zatel.sample.estimate import Estimate, estimate, read_work
+from rayplay.zatel.sample.kept import Kept
+from rayplay.zatel.sample.report import as_json
+from rayplay.zatel.sample.rows import as_source, read_rows
+
+GPU = ["sm.kernel_launch_cycles=100"]
+
+
+def record(found: Estimate) -> object:
+    return as_json([found], "t", "g", 1, None)
+
+
+def forbid(patch: pytest.MonkeyPatch, *names: str) -> None:
+    def called(*_: object, **__: object) -> None:
+        raise AssertionError("must come from the cache")
+
+    for name in names:
+        patch.setattr(name, called)
+
+
+def test_a_later_estimate_is_the_same_and_reads_no_warp(trace: Trace, kept: dict, monkeypatch) -> None:
+    gpu = load("mobile", GPU)
+    first = record(estimate(trace, gpu, 0.25))
+    assert len(kept) == 4  # requests, rows, traffic of all, and of the sample
+    forbid(
+        monkeypatch, "rayplay.zatel.sample.estimate.read_stream", "rayplay.zatel.sample.rows.read_rows",
+        "rayplay.zatel.sample.estimate.traffic_of_all", "rayplay.zatel.sample.estimate.match",
+    )  # fmt: skip
+    assert record(estimate(open_trace(trace.path), gpu, 0.25)) == first
+
+
+def test_another_sample_or_gpu_shares_only_what_is_its_own(trace: Trace, kept: dict, monkeypatch) -> None:
+    gpu, other = load("mobile", GPU), load("mobile", [*GPU, "l2.slices_per_controller=1", "l2.ways=32"])
+    fresh = [record(estimate(trace, *case)) for case in ((gpu, 0.25, 2), (other, 0.25, 1))]
+    kept.clear()
+    estimate(trace, gpu, 0.25)
+    assert [record(estimate(trace, *case)) for case in ((gpu, 0.25, 2), (other, 0.25, 1))] == fresh
+
+
+def test_a_changed_file_is_refused_and_a_changed_trace_read_anew(trace: Trace, tmp_path: Path, kept: dict) -> None:
+    path = tmp_path / "copy.trace"
+    shutil.copytree(trace.path, path)
+    read_work(open_trace(path))
+    file = next(path.glob("rays*.parquet"))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(FormatError, match="files_intact"):
+        read_work(open_trace(path))
+    objects = set(kept)
+    read_work(open_trace(make_trace(tmp_path / "other.trace", 3, (128, 24), 0)))
+    assert len(kept) == len(objects) + 1
+
+
+def test_a_trace_in_memory_keeps_nothing(trace: Trace, kept: dict) -> None:
+    work = read_work(trace)
+    kept.clear()
+    chosen = work.cta % 2 == 0
+    part = Trace(as_source(trace, read_rows(trace, work.held, chosen, work.stream.first)), trace.layout)
+    Kept(part).keep({}, "stream")
+    assert Kept(part).load("stream") is None
+    assert not kept

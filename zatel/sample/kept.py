@@ -1,0 +1,96 @@
+"""Facts of a trace that its estimates share, in the user's cache: later commands read them instead of all warps.
+
+The requests of all warps, the rows of a sample, and the functional traffic that goes with them. An object is named by
+the content of its trace, by the sources that decide it and by its own inputs, so nothing is ever out of date. All
+together take ``MOST_BYTES``; the oldest go first. ``formats.guard.sealed`` holds them.
+"""
+
+import io
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rayplay.formats.dataset.memory import MemorySource
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard import sealed
+from rayplay.formats.guard.code_cache import FILES
+from rayplay.formats.guard.digest import bytes_digest, source_digest, text_digest
+from rayplay.zatel import CODE
+from rayplay.zatel.model.schedule import Phases
+from rayplay.zatel.model.traffic import Stream, Traffic
+from rayplay.zatel.replays.result_cache import trace_identity
+
+FOLDER = "zatel"
+LARGEST_BYTES = 1 << 28  # an object; a larger one is made again each time
+MOST_BYTES = 1 << 30  # all objects
+SOURCES = (*CODE, *FILES, "zatel/sample", "replay/gpu")
+
+COUNTS = ("reads", "read_misses", "writes", "write_misses", "write_backs", "l1_accesses", "l1_misses")
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class Kept:
+    """The objects of one trace. A trace in memory has none: nothing names its content."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = None if isinstance(trace.source, MemorySource) else trace_identity(trace)
+
+    def load(self, name: str, *inputs: Any) -> Arrays | None:
+        """The arrays kept as ``name`` for these inputs; ``None`` when they are missing or were changed."""
+        data = None if self._trace is None else sealed.load(self._name(name, inputs))
+        if data is None:
+            return None
+        with np.load(io.BytesIO(data), allow_pickle=False) as found:
+            return dict(found)
+
+    def holds(self, name: str, *inputs: Any) -> bool:
+        """Whether there is something to ``load``."""
+        return self._trace is not None and sealed.holds(self._name(name, inputs))
+
+    def keep(self, arrays: Arrays, name: str, *inputs: Any) -> None:
+        """Keep ``arrays`` as ``name`` for these inputs, where there is a cache and they are not too large."""
+        if self._trace is None or sum(values.nbytes for values in arrays.values()) > LARGEST_BYTES:
+            return
+        data = io.BytesIO()
+        np.savez(data, **arrays)  # type: ignore[arg-type]
+        sealed.keep(self._name(name, inputs), data.getvalue())
+        sealed.trim(FOLDER, MOST_BYTES)
+
+    def _name(self, name: str, inputs: tuple[Any, ...]) -> str:
+        known = [bytes_digest(one.tobytes()) if isinstance(one, np.ndarray) else repr(one) for one in inputs]
+        return f"{FOLDER}/{text_digest(repr((self._trace, code_identity(), name, known)))[:32]}"
+
+
+@cache
+def code_identity() -> str:
+    """Digest of the sources that decide the objects."""
+    return source_digest(SOURCES)
+
+
+def packed(stream: Stream) -> Arrays:
+    """The fields of a stream by name."""
+    plain = stream._asdict()
+    phases = plain.pop("phases")
+    return plain | {"shift": np.array(stream.shift), "phase_first": phases.first, "phase_length": phases.length}
+
+
+def unpacked(arrays: Arrays) -> Stream:
+    """The stream of which ``packed`` gave the fields."""
+    plain = dict(arrays)
+    phases = Phases(plain.pop("phase_first"), plain.pop("phase_length"))
+    return Stream(**plain | {"shift": int(arrays["shift"]), "phases": phases})  # type: ignore[arg-type]
+
+
+def packed_traffic(traffic: Traffic, name: str) -> dict[str, np.ndarray]:
+    """The counts and the sectors asked, with ``name`` before their own."""
+    counts = np.array([getattr(traffic, count) for count in COUNTS])
+    return {f"{name}_counts": counts, f"{name}_asked": traffic.asked, f"{name}_entered": traffic.entered}
+
+
+def unpacked_traffic(arrays: Arrays, name: str) -> Traffic:
+    """The traffic of which ``packed_traffic`` gave the arrays."""
+    counts = dict(zip(COUNTS, arrays[f"{name}_counts"].tolist(), strict=True))
+    return Traffic(**counts, asked=arrays[f"{name}_asked"], entered=arrays[f"{name}_entered"])
