@@ -1,7 +1,7 @@
 """The energy of a result: launch by launch, and over time.
 
-Leakage is that of a launch's whole static category: an interval in which rays alone are under way has no lane unit at
-work, and would understate it (``docs/sources/accelwattch.md#rt-units``).
+A launch has one static category, of all its operations: an interval in which rays alone are under way has no lane unit
+at work, and would understate leakage (``docs/sources/accelwattch.md#rt-units``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -204,7 +204,7 @@ def all_events(
 def idle_sms(rows: Mapping[str, Any], stack: Mapping[str, Any], chip: Chip, cycles: int) -> float:
     """SMs without a warp, averaged over the cycles of a launch.
 
-    An SM's slots without a live warp are those of its schedulers. It is taken to be at work for as long as its slots
+    A slot is one scheduler in one cycle. An SM is taken to be at work for as long as its slots
     with one last, divided among the schedulers that its warps can reach.
     """
     warps = np.zeros(chip.sms)

@@ -1,4 +1,4 @@
-"""The energy of results: sums, power over time, ranges, what is refused, and the files."""
+"""The energy of results: sums, power over time, ranges, refusals, and the files."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
