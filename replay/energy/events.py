@@ -42,7 +42,7 @@ READS, WRITES = 1.32, 1.02
 
 
 class Chip(NamedTuple):
-    """The part of a GPU that the energy follows from: SMs, core clock, schedulers and result buses of an SM, the RT units' cache."""
+    """A GPU as far as its energy follows from it: SMs, core clock, schedulers and result buses of an SM."""
 
     sms: int
     hertz: float

@@ -66,6 +66,36 @@ def test_instructions_of_the_trace_are_those_that_were_issued(mobile: Account, t
     assert events["triangle"] == np.isin(kinds, (2, 4)).sum()
 
 
+def test_merged_reads_are_not_taken_off_the_misses(mobile: Account) -> None:
+    """AccelWattch takes them off (DEVIATIONS.md)."""
+    table, events = mobile.result.read("counters"), mobile.launches[0].activity.events
+    of = {
+        name: int(table["value"][(table["unit"] == "l1d") & (table["counter"] == name)].sum())
+        for name in ("merges", "read_line_misses", "read_sector_misses")
+    }
+    assert of["merges"] > 0
+    assert events["DC_RM"] == of["read_line_misses"] + of["read_sector_misses"]
+
+
+def test_leakage_is_of_the_whole_launch(mobile: Account) -> None:
+    """The first interval lies in the launch latency or before the first ray, and yet has the launch's category."""
+    launch = mobile.launches[0]
+    assert launch.category == "int_fp_sfu"
+    over_time = power(mobile)
+    assert over_time is not None
+    slots = mobile.result.read("timeline")
+    live = (slots["unit"] == "stack") & (slots["counter"] != "idle")
+    share = np.bincount(np.unique(slots["start_cycle"], return_inverse=True)[1][live], slots["value"][live])
+    expected = launch.joules.static["STATICP"] * share / share.sum()
+    assert over_time.joules["leakage", "static"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_fetches_are_an_estimate(mobile: Account) -> None:
+    launch = mobile.launches[0]
+    assert launch.activity.events["IC_H"] == launch.activity.events["TOT_INST"] / 2
+    assert launch.origin["IC_H"] == launch.origin["IC_M"] == "estimate"
+
+
 def test_energies_of_launches_sum(launches: tuple[Result, Trace]) -> None:
     result, trace = launches
     found = account(result, TABLE, trace)
