@@ -61,7 +61,7 @@ def of_launch(
     program: Program, warps: np.ndarray, threads: np.ndarray, launch: int, records: dict[str, int]
 ) -> Instructions:
     """The instructions of one launch. warps, threads: executions of each instruction."""
-    mine = program.launch == launch
+    mine = slice(*np.searchsorted(program.launch, (launch, launch + 1)).tolist())
     warp, thread, event = warps[mine], threads[mine], program.event[mine]
     events = {name: float(thread[event == name].sum()) for name in sorted({*event.tolist()} - {NONE})}
     for name, operands in zip(OPERANDS, program.operands[:, mine], strict=True):

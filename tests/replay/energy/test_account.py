@@ -262,6 +262,33 @@ def test_a_result_that_tells_too_little_is_one_line(
         account(open_result(tmp_path / "part.result"), TABLE)
 
 
+def rewritten(whole: Result, out: Path, table: str, **columns: object) -> Result:
+    """The result with other columns in one of its tables."""
+    with ResultWriter(out, dict(whole.manifest.provenance)) as writer:
+        for name in whole.tables:
+            writer.put(name, whole.read(name) | (columns if name == table else {}))
+        writer.summary(whole.summary)
+    return open_result(out)
+
+
+def test_launches_side_by_side_are_one_row(mobile: Account, trace: Trace, tmp_path: Path) -> None:
+    counters = mobile.result.read("counters")
+    shared = np.where(counters["unit"] == "dram", np.int32(-1), counters["kernel_id"])
+    found = account(rewritten(mobile.result, tmp_path / "a.result", "counters", kernel_id=shared), TABLE, trace)
+    assert [each.kernel_id for each in found.launches] == [-1]
+    assert found.joules == pytest.approx(mobile.joules, rel=1e-12)
+
+
+def test_rows_of_no_sm_or_launch_are_one_line(mobile: Account, tmp_path: Path) -> None:
+    stack = mobile.result.read("stack")
+    away = rewritten(mobile.result, tmp_path / "a.result", "stack", sm=stack["sm"] + np.uint32(8))
+    with pytest.raises(UserError, match=r"a.result: table stack must name SMs below 8, not 15"):
+        account(away, TABLE)
+    lost = rewritten(mobile.result, tmp_path / "b.result", "stack", kernel_id=stack["kernel_id"] + np.int32(5))
+    with pytest.raises(UserError, match=r"b.result: launch 0 must have rows in the tables counters and stack"):
+        account(lost, TABLE)
+
+
 def test_a_result_of_gatsim_is_refused(trace: Trace, tmp_path: Path) -> None:
     rayplay.replay(trace, "mobile", model="gatsim", out=tmp_path / "g.result")
     with pytest.raises(UserError, match="the model gatsim keeps none"):
