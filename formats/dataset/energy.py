@@ -14,7 +14,7 @@ KINDS = ("dynamic", "static", "constant")
 
 TOTALS = Table(
     "totals", "quantity of the whole replay", columns=(
-        Column("metric", STRING, "name", "energy, its kinds, power, energy_per_ray, energy_per_pixel, edp, seconds."),
+        Column("metric", STRING, "name", "energy, dynamic_energy and the other kinds, power, energy_per_ray, edp, ..."),
         Column("value", "float64", "see unit", "Its value; NaN where it is not defined, such as per ray without rays."),
         Column("low", "float64", "see unit", "The value with every event of the RT units at its least."),
         Column("high", "float64", "see unit", "The value with every event of the RT units at its most."),

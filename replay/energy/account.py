@@ -86,9 +86,9 @@ class Account:
         spread = np.array(self.joules)
         apart = spread - self.joules[1]
         yield "energy", self.joules, "J"
-        yield "dynamic", tuple((self.kind("dynamic") + apart).tolist()), "J"
+        yield "dynamic_energy", tuple((self.kind("dynamic") + apart).tolist()), "J"
         for name in ("static", "constant"):
-            yield name, (self.kind(name),) * 3, "J"
+            yield f"{name}_energy", (self.kind(name),) * 3, "J"
         seconds = self.seconds or float("nan")
         yield "power", tuple((spread / seconds).tolist()), "W"
         yield "energy_per_ray", tuple((spread / (self.rays or float("nan"))).tolist()), "J"

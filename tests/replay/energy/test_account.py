@@ -147,7 +147,9 @@ def test_events_of_the_timeline_are_the_counters(mobile: Account) -> None:
 def test_quantities(mobile: Account) -> None:
     found = {name: values for name, values, _ in mobile.totals()}
     assert found["energy"] == mobile.joules
-    assert sum(found[kind][1] for kind in ("dynamic", "static", "constant")) == pytest.approx(found["energy"][1])
+    assert sum(found[f"{kind}_energy"][1] for kind in ("dynamic", "static", "constant")) == pytest.approx(
+        found["energy"][1]
+    )
     rays = mobile.result.value("rt_closest_hit_rays") + mobile.result.value("rt_any_hit_rays")
     assert found["energy_per_ray"][1] == pytest.approx(found["energy"][1] / rays)
     assert found["energy_per_pixel"][1] == pytest.approx(found["energy"][1] / 1024)
