@@ -91,7 +91,7 @@ def charge(arguments: argparse.Namespace) -> None:
     trace = open_trace(arguments.trace) if arguments.partition is None else None
     found = account(open_result(arguments.out), read_table(arguments.energy), trace)
     gpu = str(found.result.manifest.provenance["gpu"]["name"])
-    summary = {name: {"value": values[1], "unit": unit} for name, values, unit in found.totals()}
+    summary = {name: {"value": values[1], "unit": unit} for name, values, unit in found.totals() if name != "seconds"}
     answer(arguments, write.lines(found), lambda: metric_records(arguments.trace.name, gpu, summary))
     write.write(found, write.beside(arguments.out))
     print(f"wrote {write.beside(arguments.out)}", file=sys.stderr)

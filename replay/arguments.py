@@ -97,6 +97,11 @@ def add_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
     add_timeline(made)
+    add_outputs(made)
+
+
+def add_outputs(made: argparse.ArgumentParser) -> None:
+    """Add the options that make more of a result: its energy, its picture."""
     made.add_argument("--energy", nargs="?", const=ENERGY, metavar="TABLE",
                       help="energy by unit and over time, into NAME.energy beside the result, by a table of "
                       f"coefficients: its name, or a .toml file (without TABLE: {ENERGY})")  # fmt: skip

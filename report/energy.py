@@ -27,7 +27,7 @@ def energy(run: Run) -> Markup | None:
 
 
 def note(found: Dataset) -> str:
-    """What the coefficients were fitted on, as the energy's provenance has it."""
+    """The GPU that the coefficients were fitted on, as the energy's provenance has it."""
     used = found.manifest.provenance.get("table")
     name, fitted = (used.get(key, "unknown") for key in ("name", "fitted_on")) if isinstance(used, dict) else ("", "")
     return (
@@ -69,4 +69,5 @@ def over_time(found: Dataset) -> Markup:
     mean = np.bincount(of_bin, watts * cycles) / np.maximum(np.bincount(of_bin, cycles), 1)
     first = start[np.searchsorted(of_bin, np.arange(bins))]
     bars = [(f"{cycle:,}", round(power)) for cycle, power in zip(first.tolist(), mean.tolist(), strict=True)]
-    return tag("div", histogram(bars, "W from this cycle on"), tag("p", "Power in W over cycles", class_="note"))
+    drawn = histogram(bars, "W from this cycle on")
+    return tag("div", drawn, tag("p", "Power in W over cycles", class_="note"), class_="small")

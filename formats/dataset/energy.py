@@ -14,7 +14,7 @@ KINDS = ("dynamic", "static", "constant")
 
 TOTALS = Table(
     "totals", "quantity of the whole replay", columns=(
-        Column("metric", STRING, "name", "energy, its kinds, power, energy_per_ray, energy_per_pixel, edp, seconds."),
+        Column("metric", STRING, "name", "energy, dynamic_energy and the other kinds, power, energy_per_ray, edp, ..."),
         Column("value", "float64", "see unit", "Its value; NaN where it is not defined, such as per ray without rays."),
         Column("low", "float64", "see unit", "The value with every event of the RT units at its least."),
         Column("high", "float64", "see unit", "The value with every event of the RT units at its most."),
@@ -28,7 +28,7 @@ ENERGY = Table(
         Column("component", STRING, "name", "Component of AccelWattch, such as DCP; RTP: the RT units."),
         Column("unit", STRING, "name", "Unit of the hardware that it belongs to, such as L1."),
         Column("kind", STRING, "name", "What the energy goes with: events, active SMs, or time alone.", values=KINDS),
-        Column("joules", "float64", "J", "Energy. The sum over all rows is that of the replay."),
+        Column("joules", "float64", "J", "Energy. All rows sum to the energy of the replay."),
         Column("low_joules", "float64", "J", "The same with every event of the RT units at its least."),
         Column("high_joules", "float64", "J", "The same with every event of the RT units at its most."),
     ),

@@ -88,7 +88,7 @@ VERBS = {
     "energy": Verb("energy", "joules by unit and over time; is one replay cheaper?", (
         "Count the energy of results by a table of coefficients: by unit, over time, per ray and pixel, constant, "
         "static and dynamic apart. Writes NAME.energy beside each. Of several results each is compared with the last: "
-        "does the sign of the difference survive what is unknown of RT units?"
+        "does the sign of the difference survive the range of the RT units?"
     ), ("rayplay replay sample --gpu mobile,rtx2060 --quiet", "rayplay energy sample-mobile",
         "rayplay energy sample-mobile sample-rtx2060 --json")),
     "compare": Verb("packaged", "metrics of two results side by side", (

@@ -1,7 +1,7 @@
 """The energy of a result: launch by launch, and over time.
 
-Leakage is that of a launch's whole static category: an interval in which rays alone are under way has no lane unit at
-work, and would understate it (``docs/sources/accelwattch.md#rt-units``).
+A launch has one static category, of all its operations: an interval in which rays alone are under way has no lane unit
+at work, and would understate leakage (``docs/sources/accelwattch.md#rt-units``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.result import Result
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.place.names import FOLDERS, SHIPPED
 from rayplay.replay.energy.events import Chip, check_counters, chip_of, counted, duty, estimated, tests
 from rayplay.replay.energy.instructions import Instructions, instructions
@@ -86,9 +86,9 @@ class Account:
         spread = np.array(self.joules)
         apart = spread - self.joules[1]
         yield "energy", self.joules, "J"
-        yield "dynamic", tuple((self.kind("dynamic") + apart).tolist()), "J"
+        yield "dynamic_energy", tuple((self.kind("dynamic") + apart).tolist()), "J"
         for name in ("static", "constant"):
-            yield name, (self.kind(name),) * 3, "J"
+            yield f"{name}_energy", (self.kind(name),) * 3, "J"
         seconds = self.seconds or float("nan")
         yield "power", tuple((spread / seconds).tolist()), "W"
         yield "energy_per_ray", tuple((spread / (self.rays or float("nan"))).tolist()), "J"
@@ -159,16 +159,33 @@ def launch_energies(
         groups = [(ALL, kernels["kernel_id"].tolist(), int(end.max()) - int(start.min()))]
     else:
         groups = [(int(k), [int(k)], int(e - s)) for k, s, e in zip(kernels["kernel_id"], start, end, strict=True)]
+    counted_by, slots_by = by_launch(counters), by_launch(stack)
     for kernel_id, members, cycles in groups:
-        mine = slice(None) if kernel_id == ALL else counters["kernel_id"] == kernel_id
-        rows = {name: values[mine] for name, values in counters.items()}
-        here = slice(None) if kernel_id == ALL else stack["kernel_id"] == kernel_id
-        idle = idle_sms(rows, {name: values[here] for name, values in stack.items()}, chip, cycles)
+        if kernel_id != ALL and not (kernel_id in counted_by and kernel_id in slots_by):
+            raise FormatError(f"{result.path}: launch {kernel_id} must have rows in the tables counters and stack")
+        rows, slots = (counters, stack) if kernel_id == ALL else (counted_by[kernel_id], slots_by[kernel_id])
+        for name, column in (("counters", rows["instance"][rows["unit"] == "sm"]), ("stack", slots["sm"])):
+            if len(column) and int(column.max()) >= chip.sms:
+                raise FormatError(
+                    f"{result.path}: table {name} must name SMs below {chip.sms}, not {int(column.max())}"
+                )
+        idle = idle_sms(rows, slots, chip, cycles)
         totals = totals_of(rows)
         check_counters(totals, str(result.path))
         events, threads, origin = all_events(totals, chip, table, cycles, executed, members, str(result.path))
         activity = Activity(events, cycles / chip.hertz, chip.sms, idle, threads)
         yield LaunchEnergy(kernel_id, activity, energy(activity, table), rt_joules(events, table), origin)
+
+
+def by_launch(table: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """Launch -> its rows, in their order."""
+    order = np.argsort(table["kernel_id"], kind="stable")
+    launches, first = np.unique(table["kernel_id"][order], return_index=True)
+    places = np.split(order, first[1:])
+    return {
+        int(launch): {name: values[place] for name, values in table.items()}
+        for launch, place in zip(launches, places, strict=True)
+    }
 
 
 def all_events(
@@ -204,7 +221,7 @@ def all_events(
 def idle_sms(rows: Mapping[str, Any], stack: Mapping[str, Any], chip: Chip, cycles: int) -> float:
     """SMs without a warp, averaged over the cycles of a launch.
 
-    An SM's slots without a live warp are those of its schedulers. It is taken to be at work for as long as its slots
+    A slot is one scheduler in one cycle. An SM is taken to be at work for as long as its slots
     with one last, divided among the schedulers that its warps can reach.
     """
     warps = np.zeros(chip.sms)

@@ -1,4 +1,4 @@
-"""The difference of two energies, and whether its sign survives what is unknown of the RT units."""
+"""The difference of two energies, and whether its sign survives the range of the RT units."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 def difference(one: Account, other: Account) -> Difference:
-    """Joules of ``one`` less those of ``other``, over the whole range of every event of the RT units.
+    """Joules of ``one`` less the joules of ``other``, over the whole range of every event of the RT units.
 
     An event costs the same in both, so that a corner of the range is one choice per event: the difference is linear in
     each. Raises ``UserError`` for energies by different tables.
@@ -50,13 +50,15 @@ def lines(one: Account, other: Account) -> Iterator[str]:
     )
     for kind in KINDS:
         apart = one.kind(kind) - other.kind(kind)
-        yield f"  {kind:<24}{quantity(apart, 'J'):>12}"
+        low, high = (apart + end - found.default for end in (found.low, found.high))
+        spread = f"  ({quantity(low, 'J')} to {quantity(high, 'J')})" if kind == "dynamic" else ""
+        yield f"  {kind:<24}{quantity(apart, 'J'):>12}{spread}"
     kept = "is the same anywhere in" if found.survives else "changes within"
     yield f"The sign of the difference {kept} the range of the RT units' energies."
 
 
 def record(one: Account, other: Account) -> Record:
-    """The difference as a record like those of ``write.records``."""
+    """The difference as a record with the names of ``write.records``."""
     found = difference(one, other)
     return {
         "result": one.result.path.name, "metric": f"less {other.result.path.name}", "value": found.default,

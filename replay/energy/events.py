@@ -37,12 +37,12 @@ UNIT_EVENTS = {
     "int": "INT_ACC", "uniform": "INT_ACC", "sp": "FP_ACC", "dp": "DP_ACC", "sfu": "FP_EXP_ACC",
     "tensor": "TENSOR_ACC", "texture": "TEX_ACC",
 }  # fmt: skip
-# Operands of a warp instruction without the trace: what the path tracer of traces/sample.trace reads and writes.
+# Operands of a warp instruction without the trace: as the path tracer of traces/sample.trace reads and writes.
 READS, WRITES = 1.32, 1.02
 
 
 class Chip(NamedTuple):
-    """What the energy needs of a GPU: SMs, core clock, schedulers and result buses of an SM, the RT units' cache."""
+    """A GPU as far as its energy follows from it: SMs, core clock, schedulers and result buses of an SM."""
 
     sms: int
     hertz: float
@@ -116,7 +116,7 @@ def tests(records: Mapping[str, float], boxes_per_node: float) -> dict[str, floa
 def estimated(totals: Totals, boxes_per_node: float) -> tuple[dict[str, float], float]:
     """Events that need the trace, guessed from the counters, and the active threads of an instruction.
 
-    All work of a unit is counted as its costliest common operation, operands are those of a path tracer, and records
+    All work of a unit is counted as its costliest common operation, operands are a path tracer's, and records
     of RT units are divided as the chunks that they asked for.
     """
     sm, rt = totals["sm"], totals["rt_unit"]

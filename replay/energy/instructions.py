@@ -1,4 +1,4 @@
-"""What the instructions of a trace did, launch by launch: AccelWattch's events that a result does not count.
+"""Events of AccelWattch that a result does not count, from the instructions of its trace, launch by launch.
 
 Threads of each operation, operands, constant accesses, and the records that rays fetched, for the tests of RT units.
 Source: ``docs/sources/accelwattch.md#counting-rules``.
@@ -27,7 +27,7 @@ class Instructions(NamedTuple):
     events            event of ``energy.table`` -> count.
     records           kind of BVH record -> how many its rays fetched.
     warp              warp instructions.
-    operating_warp    of these, those of the lane units.
+    operating_warp    of these, instructions of the lane units.
     operating_thread  their active threads.
     """
 
@@ -60,8 +60,8 @@ def instructions(trace: Trace) -> dict[int, Instructions]:
 def of_launch(
     program: Program, warps: np.ndarray, threads: np.ndarray, launch: int, records: dict[str, int]
 ) -> Instructions:
-    """What one launch executed. warps, threads: executions of each instruction."""
-    mine = program.launch == launch
+    """The instructions of one launch. warps, threads: executions of each instruction."""
+    mine = slice(*np.searchsorted(program.launch, (launch, launch + 1)).tolist())
     warp, thread, event = warps[mine], threads[mine], program.event[mine]
     events = {name: float(thread[event == name].sum()) for name in sorted({*event.tolist()} - {NONE})}
     for name, operands in zip(OPERANDS, program.operands[:, mine], strict=True):

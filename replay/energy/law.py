@@ -14,7 +14,7 @@ KINDS = ("dynamic", "static", "constant")
 
 
 class Activity(NamedTuple):
-    """What happened in an interval.
+    """The events of an interval.
 
     events          count by event of ``table.EVENTS``, over the whole chip; an event that is missing is 0. Of RT units
                     also ``box``, ``triangle`` and ``record``.
@@ -90,7 +90,7 @@ def rt_joules(events: Mapping[str, float], table: Table) -> dict[str, tuple[floa
 
 
 def static_watts(of: str, active_threads: float, table: Table) -> float:
-    """Leakage of the chip in W with all SMs active: that of the first lane, and of each further one."""
+    """Leakage of the chip in W with all SMs active: of the first lane, and of each further one."""
     lanes = table.static[of]
     return lanes.first_w + max(math.ceil(active_threads) - 1, 0) * lanes.additional_w
 

@@ -24,7 +24,7 @@ _PTX = {name: _by_opcode(events) for name, events in TABLES["ptx"].items()}
 
 @cache
 def event_of(opcode: str, operation_class: str, source: str) -> str:
-    """The event that counts the active threads of an instruction; ``none`` where there is none.
+    """The event that counts the active threads of an instruction; ``none`` for memory, control flow and rays.
 
     opcode           with its modifiers, as the trace has it.
     operation_class  of ``formats.schema.trace.OPERATION_CLASSES``.

@@ -81,7 +81,7 @@ def driver(event: str, series: Series, cycles: np.ndarray) -> np.ndarray:
 
 
 def shares(weights: np.ndarray, cycles: np.ndarray) -> np.ndarray:
-    """Weights that sum to 1; those of the cycles where all are 0."""
+    """Weights that sum to 1; in proportion to the cycles where all are 0."""
     used = weights if np.sum(weights) else cycles
     share: np.ndarray = used / np.sum(used)
     return share

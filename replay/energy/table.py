@@ -5,7 +5,6 @@ in the file. Source of the tables that come with the package: ``docs/sources/acc
 """
 
 import dataclasses
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,8 @@ from rayplay.replay.unit import schema
 FOLDER = Path(__file__).parent / "tables"
 DEFAULT = "accelwattch-sass"
 LIKE = "like"
+MOST = 1e12  # of a pJ, W or factor: an event of a joule
+LEAST_VOLTS, MOST_VOLTS = 0.001, 1000.0
 # AccelWattch's counters, and the component that it charges each to; PIPE_A is a duty of 1 in a cycle of an SM.
 EVENTS = (
     "TOT_INST", "FP_INT", "IC_H", "IC_M", "DC_RH", "DC_RM", "DC_WH", "DC_WM", "TC_H", "TC_M", "CC_H", "CC_M",
@@ -45,13 +46,13 @@ CATEGORIES = (
 
 
 def _check_number(found: float, place: object) -> None:
-    if not (0 <= found < math.inf):
-        raise UserError(f"{place}: must be a finite number of at least 0, not {found}")
+    if not 0 <= found <= MOST:
+        raise UserError(f"{place}: must be a number from 0 to {MOST:g}, not {found}")
 
 
-def _check_above(found: float, place: object) -> None:
-    if not (0 < found < math.inf):
-        raise UserError(f"{place}: must be a finite number above 0, not {found}")
+def _check_volts(found: float, place: object) -> None:
+    if not LEAST_VOLTS <= found <= MOST_VOLTS:
+        raise UserError(f"{place}: must be a number from {LEAST_VOLTS} to {MOST_VOLTS:g}, not {found}")
 
 
 def _check_names(found: Iterable[str], known: tuple[str, ...], place: Place) -> None:
@@ -84,8 +85,8 @@ def _number(doc: str) -> Any:
     return _value(doc, _check_number)
 
 
-def _factor(doc: str) -> Any:
-    return _value(doc, _check_above)
+def _volts(doc: str) -> Any:
+    return _value(doc, _check_volts)
 
 
 def _check_operands(found: str, place: Place) -> None:
@@ -102,7 +103,7 @@ class Lanes:
 
 @dataclasses.dataclass(frozen=True)
 class Power:
-    """What flows whatever happens."""
+    """Power without an event."""
 
     chip_w: float = _number("W of the chip")
     memory_controller_w: float = _number("W of the memory controllers beside their events")
@@ -117,18 +118,18 @@ class Scale:
     static: float = _number("factor of leakage")
     idle: float = _number("factor of the power of idle SMs")
     constant: float = _number("factor of the chip's constant power")
-    volts: float = _factor("voltage of the chip, V")
-    reference_volts: float = _factor("voltage for which the table holds, V")
+    volts: float = _volts("voltage of the chip, V")
+    reference_volts: float = _volts("voltage for which the table holds, V")
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Energy of an event that nobody has measured."""
+    """Energy of an event without a measurement: a default in a range."""
 
     pj: float = _number("pJ of an event")
     low_pj: float = _number("least that it may be, pJ")
     high_pj: float = _number("most that it may be, pJ")
-    source: str = _value("where the numbers come from, or that they are an assumption")
+    source: str = schema.value("name", "where the numbers come from, or that they are an assumption")
 
     def __post_init__(self) -> None:
         if not self.low_pj <= self.pj <= self.high_pj:
@@ -149,11 +150,11 @@ class Rt:
 class Table:
     """Energies in pJ an event, powers in W; see ``tables/accelwattch-sass.toml`` for the meaning of each."""
 
-    name: str
     power: Power
     scale: Scale
     rt: Rt
-    fitted_on: str = _value("what the numbers were fitted on, printed beside every energy")
+    name: str = schema.value("name", "name of the table")
+    fitted_on: str = schema.value("name", "what the numbers were fitted on, printed beside every energy")
     operands: str = _value("whose rule counts operands from no register", _check_operands)
     pj: dict[str, dict[str, float]] = _value("energy of each event by component", _check_events)  # noqa: RUF009
     static: dict[str, Lanes] = _value("leakage by the units that are used", _check_static)  # noqa: RUF009

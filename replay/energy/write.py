@@ -122,7 +122,8 @@ def lines(account: Account) -> Iterator[str]:
         yield f"  {unit + ', ' + kind:<{COLUMN - 2}}{quantity(joules, 'J'):>12}{joules / default:>8.1%}"
     yield f"Note: {account.table.fitted_on}; {CAVEAT}."
     if account.trace is None:
-        yield "Note: operations and operands are estimates from the counters; --trace TRACE counts them."
+        better = "" if "classes" in account.result.manifest.provenance else "; --trace TRACE counts them"
+        yield f"Note: operations and operands are estimates from the counters{better}."
 
 
 def quantity(value: float, unit: str) -> str:

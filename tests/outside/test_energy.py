@@ -10,6 +10,7 @@ import dataclasses
 import lzma
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 
 TABLE = read_table()
-TRACES = ("vectoradd-100-32", "matrixmul-32-32", "ffma-1-32-40", "simple-trace-example", "bfs-rodinia-2.0-ft")
+TRACES = (
+    "vectoradd-100-32", "matrixmul-32-32", "ffma-1-32-40", "ffma-4096-16", "simple-trace-example", "bfs-rodinia-2.0-ft",
+)  # fmt: skip
 NAMED = {
     "ICP": "Accel-Sim's perfect instruction cache counts nothing: an estimate here",
     "SHRDP": "Accel-Sim's reports have no cycles of shared memory",
@@ -55,6 +58,18 @@ def kernel_lines(folder: Path) -> Iterator[list[str]]:
             yield (lzma.decompress(text) if file.suffix == ".xz" else text).decode().splitlines()
 
 
+def sectors(words: list[str], threads: int) -> int:
+    """Different sectors of 32 B of a memory instruction: its width, the mode of its addresses, and the addresses."""
+    width, mode, base = int(words[0]), int(words[1]), int(words[2], 16)
+    if mode == 1:
+        lanes = [base + int(words[3]) * lane for lane in range(threads)]
+    elif mode == 2:
+        lanes = list(accumulate([base, *map(int, words[3 : 2 + threads])]))
+    else:
+        lanes = [int(word, 16) for word in words[2 : 2 + threads]]
+    return len({at // 32 for lane in lanes for at in (lane, lane + width - 1)})
+
+
 def counted(lines: list[str]) -> Counter[str]:
     """AccelWattch's events of one kernel: active threads of each operation, operands x 32, constant accesses."""
     found: Counter[str] = Counter()
@@ -77,6 +92,8 @@ def counted(lines: list[str]) -> Counter[str]:
         found["INT_MUL_ACC"] += threads * (base in INT_MUL and not is_move)
         found["FP_ACC"] += threads * (base in FP)
         found["FP_MUL_ACC"] += threads * (base in FP_MUL)
+        if base in ("LDG", "STG") and threads:
+            found[base] += sectors(words[5 + written + read :], threads)
         found["FP_EXP_ACC"] += threads * (opcode in ("MUFU.RCP", "MUFU.EX2"))
         found["FP_SQRT_ACC"] += threads * (opcode == "MUFU.RSQ")
     return found
@@ -124,7 +141,9 @@ def test_components_whose_counters_agree(case: tuple[str, Account]) -> None:
     for launch, row, lines in zip(found.launches, rows, files, strict=True):
         assert launch.activity.seconds == pytest.approx(int(row["cycles"]) / 1365e6, rel=1e-12)
         events = launch.activity.events
-        theirs = expected(row, counted(lines))
+        own = counted(lines)
+        theirs = expected(row, own)
+        assert (events["DC_RH"] + events["DC_RM"], events["DC_WH"] + events["DC_WM"]) == (own["LDG"], own["STG"])
         precharges = events["MEM_PRE"] * TABLE.pj["MEM_PRE"]["DRAMP"] * 1e-12
         theirs["DRAMP"] += precharges
         theirs["CONSTP"] = TABLE.power.chip_w * int(row["cycles"]) / 1365e6

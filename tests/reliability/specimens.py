@@ -27,6 +27,7 @@ from rayplay.hypa.network.file import read_network
 from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.text.printer import print_module
 from rayplay.ptx.verifier.code import verify
+from rayplay.replay.energy.table import read_table
 from rayplay.replay.gpu.description import explain, load, notes
 from rayplay.tracer.launchfile.file import read_launch_file
 from rayplay.tracer.scenes import load as load_scene
@@ -259,6 +260,9 @@ TEXTS: dict[str, tuple] = {
     "Vulkan-Sim dump": (made("dump.txt", lambda: DUMP), read_dump, False, True),
     "PTX": (shipped("tracer/kernels/stencil.ptx"), read_ptx, False, True),
     "TOML (GPU)": (shipped("replay/gpu/mobile.toml"), read_gpu, False, True),
+    "TOML (energy table)": (
+        shipped("replay/energy/tables/accelwattch-sass.toml"), accepts(lambda file: read_table(str(file))), False, True,
+    ),
     "TOML (launch)": (shipped("tracer/kernels/stencil.toml"), accepts(read_launch_file), False, True),
     "TOML (program)": (shipped("tracer/programs/shadows.toml"), accepts(read_config), False, True),
     "TOML (network)": (

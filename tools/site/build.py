@@ -46,6 +46,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/raster.md",
             "docs/tuner.md",
             "docs/animations.md",
+            "docs/energy.md",
             "docs/analysis.md",
             "docs/zatel.md",
             "docs/estimate.md",

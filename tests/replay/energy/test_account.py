@@ -1,4 +1,4 @@
-"""The energy of results: sums, power over time, ranges, what is refused, and the files."""
+"""The energy of results: sums, power over time, ranges, refusals, and the files."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -66,6 +66,36 @@ def test_instructions_of_the_trace_are_those_that_were_issued(mobile: Account, t
     assert events["triangle"] == np.isin(kinds, (2, 4)).sum()
 
 
+def test_merged_reads_are_not_taken_off_the_misses(mobile: Account) -> None:
+    """AccelWattch takes them off (DEVIATIONS.md)."""
+    table, events = mobile.result.read("counters"), mobile.launches[0].activity.events
+    of = {
+        name: int(table["value"][(table["unit"] == "l1d") & (table["counter"] == name)].sum())
+        for name in ("merges", "read_line_misses", "read_sector_misses")
+    }
+    assert of["merges"] > 0
+    assert events["DC_RM"] == of["read_line_misses"] + of["read_sector_misses"]
+
+
+def test_leakage_is_of_the_whole_launch(mobile: Account) -> None:
+    """The first interval lies in the launch latency or before the first ray, and yet has the launch's category."""
+    launch = mobile.launches[0]
+    assert launch.category == "int_fp_sfu"
+    over_time = power(mobile)
+    assert over_time is not None
+    slots = mobile.result.read("timeline")
+    live = (slots["unit"] == "stack") & (slots["counter"] != "idle")
+    share = np.bincount(np.unique(slots["start_cycle"], return_inverse=True)[1][live], slots["value"][live])
+    expected = launch.joules.static["STATICP"] * share / share.sum()
+    assert over_time.joules["leakage", "static"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_fetches_are_an_estimate(mobile: Account) -> None:
+    launch = mobile.launches[0]
+    assert launch.activity.events["IC_H"] == launch.activity.events["TOT_INST"] / 2
+    assert launch.origin["IC_H"] == launch.origin["IC_M"] == "estimate"
+
+
 def test_energies_of_launches_sum(launches: tuple[Result, Trace]) -> None:
     result, trace = launches
     found = account(result, TABLE, trace)
@@ -117,7 +147,9 @@ def test_events_of_the_timeline_are_the_counters(mobile: Account) -> None:
 def test_quantities(mobile: Account) -> None:
     found = {name: values for name, values, _ in mobile.totals()}
     assert found["energy"] == mobile.joules
-    assert sum(found[kind][1] for kind in ("dynamic", "static", "constant")) == pytest.approx(found["energy"][1])
+    assert sum(found[f"{kind}_energy"][1] for kind in ("dynamic", "static", "constant")) == pytest.approx(
+        found["energy"][1]
+    )
     rays = mobile.result.value("rt_closest_hit_rays") + mobile.result.value("rt_any_hit_rays")
     assert found["energy_per_ray"][1] == pytest.approx(found["energy"][1] / rays)
     assert found["energy_per_pixel"][1] == pytest.approx(found["energy"][1] / 1024)
@@ -230,6 +262,33 @@ def test_a_result_that_tells_too_little_is_one_line(
         writer.summary(whole.summary)
     with pytest.raises(UserError, match=said):
         account(open_result(tmp_path / "part.result"), TABLE)
+
+
+def rewritten(whole: Result, out: Path, table: str, **columns: object) -> Result:
+    """The result with other columns in one of its tables."""
+    with ResultWriter(out, dict(whole.manifest.provenance)) as writer:
+        for name in whole.tables:
+            writer.put(name, whole.read(name) | (columns if name == table else {}))
+        writer.summary(whole.summary)
+    return open_result(out)
+
+
+def test_launches_side_by_side_are_one_row(mobile: Account, trace: Trace, tmp_path: Path) -> None:
+    counters = mobile.result.read("counters")
+    shared = np.where(counters["unit"] == "dram", np.int32(-1), counters["kernel_id"])
+    found = account(rewritten(mobile.result, tmp_path / "a.result", "counters", kernel_id=shared), TABLE, trace)
+    assert [each.kernel_id for each in found.launches] == [-1]
+    assert found.joules == pytest.approx(mobile.joules, rel=1e-12)
+
+
+def test_rows_of_no_sm_or_launch_are_one_line(mobile: Account, tmp_path: Path) -> None:
+    stack = mobile.result.read("stack")
+    away = rewritten(mobile.result, tmp_path / "a.result", "stack", sm=stack["sm"] + np.uint32(8))
+    with pytest.raises(UserError, match=r"a.result: table stack must name SMs below 8, not 15"):
+        account(away, TABLE)
+    lost = rewritten(mobile.result, tmp_path / "b.result", "stack", kernel_id=stack["kernel_id"] + np.int32(5))
+    with pytest.raises(UserError, match=r"b.result: launch 0 must have rows in the tables counters and stack"):
+        account(lost, TABLE)
 
 
 def test_a_result_of_gatsim_is_refused(trace: Trace, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_factors_of_another_chip() -> None:
 
 
 def test_the_published_models_come_with_the_package(data: Path) -> None:
-    """Every coefficient of every model is the reference's, to the digits that it has."""
+    """Every coefficient of every model, to the digits of the published table."""
     model_of = {"sass": "sass_sim", "sass-alt": "sass_sim_alt", "ptx": "ptx_sim", "hw": "sass_hw",
                 "hybrid": "sass_hybrid"}  # fmt: skip
     assert names() == sorted(f"accelwattch-{name}" for name in model_of)

@@ -1,4 +1,4 @@
-"""A wrong energy table is one line: file and line, key, what must hold, what was found."""
+"""A wrong energy table is one line: file and line, key, rule and value."""
 
 from pathlib import Path
 
@@ -14,18 +14,20 @@ WHOLE = (FOLDER / "accelwattch-sass.toml").read_text()
     ("DC_RH = {", "DC_RHS = {", "unknown key pj.DC_RHS; did you mean 'pj.DC_RH'?"),
     ("FP_INT = { SCHEDP", "# {", "pj: needs the key 'FP_INT'; like = 'accelwattch-sass' gives what a file leaves out"),
     ("IBP = 5.8783606", "IBQ = 5.8783606", "unknown key pj.TOT_INST.IBQ; did you mean 'pj.TOT_INST.IBP'?"),
-    ("IBP = 5.8783606", "IBP = -5.8", "pj.TOT_INST.IBP: must be a finite number of at least 0, not -5.8"),
-    ("IBP = 5.8783606", "IBP = nan", "pj.TOT_INST.IBP: must be a finite number of at least 0, not nan"),
-    ("IBP = 5.8783606", "IBP = inf", "pj.TOT_INST.IBP: must be a finite number of at least 0, not inf"),
+    ("IBP = 5.8783606", "IBP = -5.8", "pj.TOT_INST.IBP: must be a number from 0 to 1e+12, not -5.8"),
+    ("IBP = 5.8783606", "IBP = nan", "pj.TOT_INST.IBP: must be a number from 0 to 1e+12, not nan"),
+    ("IBP = 5.8783606", "IBP = inf", "pj.TOT_INST.IBP: must be a number from 0 to 1e+12, not inf"),
     ("IBP = 5.8783606", "IBP = 'much'", "pj.TOT_INST.IBP: must be a number, found 'much'"),
-    ("chip_w = 32.32522272", "chip_w = -1.0", "power.chip_w: must be a finite number of at least 0, not -1.0"),
+    ("chip_w = 32.32522272", "chip_w = -1.0", "power.chip_w: must be a number from 0 to 1e+12, not -1.0"),
     ("chip_w = 32.32522272", "# ", "power: needs the key 'chip_w' (W of the chip)"),
     ("int_fp_dp = {", "int_fp_dq = {", "unknown key static.int_fp_dq; did you mean 'static.int_fp_dp'?"),
     ("light = {", "# {", "static: needs the key 'light'"),
     ("low_pj = 10.0", "low_pj = 50.0", "rt.box: low_pj <= pj <= high_pj must hold, not 50.0, 40.0, 90.0"),
-    ("volts = 1.0  ", "volts = 0.0  ", "scale.volts: must be a finite number above 0, not 0.0"),
+    ("volts = 1.0  ", "volts = 0.0  ", "scale.volts: must be a number from 0.001 to 1000, not 0.0"),
     ('operands = "sass"', 'operands = "sas"', "operands: unknown name 'sas'; did you mean 'sass'?"),
     ('name = "accelwattch-sass"', 'name = 3', "name: must be a text, found 3"),
+    ('fitted_on = "', 'fitted_on = "\\u001b[31m', "fitted_on must be 1 to 200 printable characters"),
+    ("IBP = 5.8783606", "IBP = 1e13", "pj.TOT_INST.IBP: must be a number from 0 to 1e+12, not 10000000000000.0"),
     ("[pj]", "[pj", "must be TOML"),
 ])  # fmt: skip
 def test_a_wrong_value_is_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
