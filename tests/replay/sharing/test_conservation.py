@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rayplay.crisp.texture import texture_use
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.results.definitions import COUNTERS
+from rayplay.replay.run.driver import simulate
 from rayplay.replay.unit.streams import NOT_SHARED
 from rayplay.tracer.draw import stage_table
 from rayplay.tracer.graphics.stages import Rules
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from tests.replay.conftest import write_micro
+from tests.replay.engine.test_laws import digest
 from tests.replay.sharing.test_together import together
 from tests.tracer.graphics.scenes import drawn, scene, square
 
@@ -83,6 +87,22 @@ def test_shares_of_classes_sum_to_every_counter(traces: dict[str, str], stores: 
             moved[key] += value
     known = {(unit, name) for unit, counters in COUNTERS.items() for name in counters}
     assert {key for key in known & set(moved) if not moved[key]} == STILL
+
+
+@pytest.mark.parametrize("partition", ["mps", "mig", "even", "tap", "ucp"])
+def test_a_picture_alone_is_a_solo_replay(traces: dict[str, str], tmp_path: Path, partition: str) -> None:
+    """With texture units and raster rates, byte for byte; its requests are those that the trace's lanes make."""
+    gpu, results = load("mobile", [*GPU, *UNITS]), {}
+    results["solo"] = simulate(traces["drawn"], gpu)
+    results["class"] = together([f"all={traces['drawn']}"], gpu, partition)
+    for name, result in results.items():
+        result.by_class = {}
+        result.write(tmp_path / name, {"command": "test"})
+    assert digest(tmp_path / "class") == digest(tmp_path / "solo")
+    use = texture_use(open_trace(traces["drawn"]))
+    found = counted(results["solo"].counters)
+    assert found["lsu", "texture_instructions"] == sum(use["instructions"]) > 0
+    assert found["lsu", "texture_requests"] == sum(use["requests"])
 
 
 def counted(table: Any) -> Counts:
