@@ -91,7 +91,7 @@ def test_shares_of_classes_sum_to_every_counter(traces: dict[str, str], stores: 
 
 @pytest.mark.parametrize("partition", ["mps", "mig", "even", "tap", "ucp"])
 def test_a_picture_alone_is_a_solo_replay(traces: dict[str, str], tmp_path: Path, partition: str) -> None:
-    """With texture units and raster rates, byte for byte; its requests are those that the trace's lanes make."""
+    """With texture units and raster rates, byte for byte; requests are as many as the lanes of the trace make."""
     gpu, results = load("mobile", [*GPU, *UNITS]), {}
     results["solo"] = simulate(traces["drawn"], gpu)
     results["class"] = together([f"all={traces['drawn']}"], gpu, partition)
