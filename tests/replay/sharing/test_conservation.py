@@ -71,7 +71,7 @@ def stores(tmp_path: Path, op: Any, load_op: Callable[..., Any]) -> str:
 
 
 def test_shares_of_classes_sum_to_every_counter(traces: dict[str, str], stores: str) -> None:
-    """What no class has is of the counters that belong to none; no counter stays 0 in all cases."""
+    """A rest that no class has is of counters that belong to none; no counter stays 0 in all cases."""
     moved: Counts = defaultdict(int)
     for name, (classes, model, values) in CASES.items():
         texts = [f"{each}={(traces | {'stores': stores})[each]}" for each in classes.split()]
