@@ -146,6 +146,10 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "CRISP's released code" + default)  # fmt: skip
     add("--batch-indices", type=_positive, default=96, metavar="N", help="indices of a vertex batch, in which each "
         "vertex is shaded once" + default)  # fmt: skip
+    add("--max-vertices", type=_positive, metavar="N", help="most different vertices of a batch (default: no limit)")
+    add("--max-triangles", type=_positive, metavar="N", help="most triangles of a batch (default: no limit)")
+    add("--output-traffic", choices=("on", "off"), default="off", help="whether fragment shaders also read and write "
+        "depth, and read the colours that they blend with, as the output merger of a GPU does" + default)  # fmt: skip
     add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="pictures in memory: texels, blocks of 4x4, "
         "or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
     add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear, or CRISP's "
@@ -214,7 +218,8 @@ def _draw(options: argparse.Namespace) -> int:
     out = options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{shader}.trace"
     textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
     storage = Storage(options.texture_format, options.texture_tiling)
-    rules = Rules(options.rules, options.batch_indices, textures=textures, storage=storage)
+    limits = options.batch_indices, options.max_vertices, options.max_triangles
+    rules = Rules(options.rules, *limits, textures, storage, options.output_traffic == "on")
     width, height = options.size
     summary = draw(
         DrawRequest(

@@ -93,7 +93,7 @@ def draw(request: DrawRequest) -> DrawSummary:
     request.out.parent.mkdir(parents=True, exist_ok=True)
     with TraceWriter(request.out, _provenance(request, inputs)) as writer:
         picture = draw_scene(scene, shaders, camera, size, request.rules, writer, request.backend)
-        writer.put("stages", _table(picture.stages))
+        writer.put("stages", stage_table(picture.stages))
     write_png(request.out.with_suffix(".png"), picture.framebuffer.colour[..., :3])
     vertex, fragment = ([each for each in picture.stages if each.stage == name] for name in ("vertex", "fragment"))
     return DrawSummary(
@@ -135,7 +135,7 @@ def textured_file(name: str) -> Path | None:
     return next(iter([*found, *(path for path in (*folders, *known[1:]) if path.is_dir())]), None)
 
 
-def _table(stages: list[Stage]) -> dict[str, Any]:
+def stage_table(stages: list[Stage]) -> dict[str, Any]:
     """Columns of the table of stages."""
     dtypes = {column.name: object if column.dtype == STRING else column.dtype for column in STAGES.columns}
     return {name: np.array([getattr(stage, name) for stage in stages], dtype) for name, dtype in dtypes.items()}

@@ -33,8 +33,9 @@ def values(found: Found) -> Iterator[Value]:
 
 
 def median_over_time(cycles: Sequence[int], held: Sequence[int], end: int) -> float:
-    """Median of what is held from each of the cycles on, up to the end, weighted by time; the first plan counts only
-    where there is no other.
+    """Median over time of ways held from each of the cycles on, up to the end.
+
+    The first plan, before any division, counts only where there is no other.
     """
     spans = np.diff([*cycles, end])[len(cycles) > 1 :]
     own = np.array(held)[len(cycles) > 1 :]

@@ -146,7 +146,7 @@ def test_as_released_texels_are_loads_that_the_coalescer_merges(draw: Trace, gpu
 
 @pytest.mark.parametrize("gpu", ["rtx3070", "orin"])
 def test_texture_units_take_four_requests_an_instruction(draw: Trace, gpu: str) -> None:
-    """Hardware: 3.84 of warps that are whole but for 1 in 24 (docs/sources/crisp.md#requests-of-textures)."""
+    """Hardware: 3.84, with 1.042 warps for each 32 threads (docs/sources/crisp.md#requests-of-textures)."""
     found = counters(draw, gpu)
     assert found["lsu", "texture_instructions"] == 296
     assert found["lsu", "texture_requests"] == 4 * 296

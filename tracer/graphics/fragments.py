@@ -81,3 +81,14 @@ def lend_varyings(
         view[: len(slots)] = varyings[:, first : first + columns]
         first += columns
     return lent
+
+
+def lend_window(fragments: Fragments, width: int, memory: DeviceMemory) -> int:
+    """Address of uint32[n, 2], pixel and bits of the depth of each fragment, until it is given back."""
+    rows = -(-len(fragments) // CTA_THREADS) * CTA_THREADS
+    address = memory.lend(8 * rows, "places of fragments in the picture")
+    held = memory.view(address, np.uint32, (rows, 2))
+    held[:] = 0
+    held[: len(fragments), 0] = np.where(fragments.live, fragments.y.astype(np.int64) * width + fragments.x, 0)
+    held[: len(fragments), 1] = fragments.depth.view(np.uint32)
+    return address

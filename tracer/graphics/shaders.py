@@ -18,14 +18,19 @@ SURFACE_MAPS = ("base_color", "metallic_roughness", "normal", "occlusion", "emis
 LAYERS = "layers"
 AROUND = ("irradiance", "prefiltered", "brdf")
 MAPS = (*SURFACE_MAPS, LAYERS, *AROUND)
-ADDRESSES = ("vertices", "positions", "normals", "uv", "places", "instances", "clip", "steps", "slots", "target")
+ADDRESSES = (
+    "vertices", "positions", "normals", "uv", "places", "instances", "clip", "steps", "slots", "target", "window",
+    "depth",
+)  # fmt: skip
 SOURCES = {
     **dict.fromkeys(ADDRESSES, "pointer"), **{f"{name}_map": "u64" for name in MAPS},
     "base_color": "f32x4", "emissive": "f32x3", "metallic": "f32", "roughness": "f32", "cutoff": "f32",
-    "length": "u32", "invocations": "u32", "width": "u32", "height": "u32",
+    "length": "u32", "invocations": "u32", "width": "u32", "height": "u32", "depth_write": "u32", "blends": "u32",
     "to_clip_x": "f32x4", "to_clip_y": "f32x4", "to_clip_z": "f32x4", "to_clip_w": "f32x4",
     "eye": "f32x3", "to_light": "f32x3", "light": "f32x3", "ambient": "f32x3",
 }  # fmt: skip
+OF_MERGERS = ("depth_write", "blends")
+"""Numbers that only entries with the output merger's traffic read."""
 NEEDED = ("clip", "slots", "target")
 """Without these no vertex has a place and no fragment a colour."""
 COLUMNS = {"f32": 1, "f32x2": 2, "f32x3": 3, "f32x4": 4}
@@ -40,6 +45,8 @@ class Entries:
     varyings: tuple[str, ...] | None = None
     """None: all of the file."""
     maps: tuple[str, ...] = field(default=MAPS)
+    merged: str | None = None
+    """The fragment entry that also makes the output merger's traffic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,7 @@ class Shaders:
     def constants(self, values: Mapping[str, object]) -> dict[str, bytes]:
         """The program's constants; an address or handle that has no value is 0."""
         nothing = {each.source: 0 for each in self.params if each.type in ("pointer", "u64") and each.source}
+        nothing |= dict.fromkeys(OF_MERGERS, 0)
         packed = pack_fields(self.params, {**nothing, **values}, f"{self.place}: params")
         return {self.symbol: packed.ljust(self.module.variables[self.symbol].bytes, b"\0")}
 
@@ -117,8 +125,10 @@ def _chosen(path: Path, file: _File, name: str | None) -> str:
 
 def _check_entries(entries: Entries, module: Module, file: _File, place: str) -> None:
     known = [function.name for function in module.functions.values() if function.is_entry]
-    for key in ("vertex", "fragment"):
+    for key in ("vertex", "fragment", "merged"):
         name = getattr(entries, key)
+        if name is None:
+            continue
         check_choice(name, known, f"{place}.{key}: entries of {module.source_name}")
         if count := len(module.functions[name].parameters):
             raise UserError(
@@ -132,6 +142,6 @@ def _check_entries(entries: Entries, module: Module, file: _File, place: str) ->
 
 def _require_sound(module: Module, chosen: tuple[Entries | None, ...]) -> None:
     """``UserError`` for the first problem in an entry that is run, or in a function that entries call."""
-    used = {name for entries in chosen if entries for name in (entries.vertex, entries.fragment)}
+    used = {name for one in chosen if one for name in (one.vertex, one.fragment, one.merged)}
     functions = {name: each for name, each in module.functions.items() if name in used or not each.is_entry}
     require_sound(replace(module, functions=functions))

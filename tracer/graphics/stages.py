@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.graphics.environment import place_environment
-from rayplay.tracer.graphics.fragments import Target, lend_varyings
+from rayplay.tracer.graphics.fragments import Target, lend_varyings, lend_window
 from rayplay.tracer.graphics.frame import surface_values, view_values
 from rayplay.tracer.graphics.geometry import (
     CTA_THREADS,
@@ -53,6 +53,8 @@ class Rules:
     max_triangles: int | None = None
     textures: Filtering = field(default_factory=Filtering)
     storage: Storage = field(default_factory=Storage)
+    merges: bool = False
+    """Whether fragment shaders also make the traffic of depth tests and blending."""
 
 
 @dataclass
@@ -132,6 +134,7 @@ class _Running:
         self.framebuffer = Framebuffer.cleared(*size)
         self.framebuffer.colour[:] = BACKGROUND
         self.target = Target(memory, *size)
+        self.depth = memory.allocate(4 * size[0] * size[1], name="depth") if rules.merges else 0
         self.numbering = Numbering()
         self.thread_instructions = 0
 
@@ -166,11 +169,24 @@ class _Running:
             self._find_in_l2(lent, {name: 4 * width * len(fragments) for name, width in widths.items()}, len(fragments))
             if self.rules.rules == "crisp" and COORDINATES in widths:
                 lent["steps"] = self._lend_steps(fragments, varyings, widths)
-            self._shade(entries.fragment, number, fragments, slots, values | lent, state)
+            if self.rules.merges:
+                lent["window"] = lend_window(fragments, self.framebuffer.width, self.memory)
+                values |= {"depth": self.depth, "depth_write": state.depth_write, "blends": state.blend != "opaque"}
+            self._shade(self._entry(entries), number, fragments, slots, values | lent, state)
             for address in (*lent.values(), *behind):
                 self.memory.give_back(address)
             yield Stage(kernel, "fragment", number, geometry.draw.name, len(triangles), len(fragments),
                         int(fragments.live.sum()), fragments.counts["covered"])  # fmt: skip
+
+    def _entry(self, entries: Entries) -> str:
+        """The fragment shader that a draw runs."""
+        if not self.rules.merges:
+            return entries.fragment
+        if entries.merged is None:
+            raise UserError(
+                f"{self.shaders.place}: --output-traffic on needs the key merged beside fragment {entries.fragment}"
+            )
+        return entries.merged
 
     def _lend_steps(self, fragments: Fragments, varyings: NDArray[np.float32], widths: dict[str, int]) -> int:
         """Address of the steps of texture coordinates by CRISP's rules, until they are given back."""

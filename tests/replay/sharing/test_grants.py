@@ -1,5 +1,6 @@
 """Grants of partitions over time: static ones by hand, dynamic ones as their rule has it."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,8 @@ import pytest
 from rayplay.formats.dataset.result import open_result
 from rayplay.formats.laws.check import validate
 from rayplay.replay.gpu.description import load
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.together import grant_lines
 from tests.replay.launches import Kernel, write_kernels
 from tests.replay.sharing.test_together import together
 
@@ -15,11 +18,16 @@ GPU = ("sm.count=8", "sm.warps=16", "sm.ctas=16", "memory.count=4", "l2.bytes=13
 WAYS = 16
 
 
-def granted(folder: Path, partition: str, *values: str) -> pd.DataFrame:
-    """Values by cycle (rows), class and resource (columns), of two classes that run long enough for two decisions."""
+def shared(folder: Path, partition: str, *values: str) -> Result:
+    """Two classes that run long enough for two decisions."""
     kernels = {"a": Kernel((9, 3, 20) * 40), "b": Kernel((4, 6) * 30, registers=64)}
     texts = [f"{name}={write_kernels(folder / f'{name}.trace', [own] * 2)}" for name, own in kernels.items()]
-    together(texts, load("mobile", GPU), partition, *values).write(folder / "x.result", {"command": "test"})
+    return together(texts, load("mobile", GPU), partition, *values)
+
+
+def granted(folder: Path, partition: str, *values: str) -> pd.DataFrame:
+    """Values by cycle (rows), class and resource (columns)."""
+    shared(folder, partition, *values).write(folder / "x.result", {"command": "test"})
     result = open_result(folder / "x.result")
     assert validate(result) == []
     return result.to_pandas("class_grants").pivot_table(
@@ -59,6 +67,17 @@ def test_the_slicer_samples_on_half_of_the_sms_then_divides_all(tmp_path: Path) 
 def test_a_plan_that_is_adopted_again_is_listed_once(tmp_path: Path) -> None:
     """The slicer goes back to its sampling as each kernel ends, here before it ever decides."""
     assert granted(tmp_path, "slicer", "partition.sample_cycles=100000").index.tolist() == [0]
+
+
+def test_the_terminal_has_the_last_plan_of_a_partition_that_changes(tmp_path: Path) -> None:
+    assert grant_lines(shared(tmp_path, "even")) == []
+    [line] = grant_lines(shared(tmp_path, "slicer", "partition.sample_cycles=200", "partition.reset_on=[]"))
+    found = re.fullmatch(
+        r"2 plans, the last from cycle 200 on: a (\d+) warps on 8 SMs and 16 ways of the L2; "
+        r"b (\d+) warps on 8 SMs and 16 ways of the L2", line,
+    )  # fmt: skip
+    assert found
+    assert int(found[1]) + int(found[2]) == 8 * 16
 
 
 def test_ways_sum_to_the_sets_from_the_first_period_on(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ OpenCV covers pixel centres with 24.8 fixed-point edges as well, but clips no tr
 stand outside. It interpolates three numbers a vertex with correct perspective: texture coordinates, then normals.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from rayplay.tracer.units.texture.texel import SRGB_TO_LINEAR
 
 cv2 = pytest.importorskip("cv2", reason="OpenCV belongs to the test extra")
 
-WIDTH, HEIGHT = 320, 240
+SIZE = (320, 240)
 ROCKS = 400
 FAR = 50.0
 """Times the scene's diagonal."""
@@ -97,12 +98,14 @@ class Meshes:
         self.uv, self.normals = np.concatenate(uv), np.concatenate(normals)
         self.uv[:, 2] /= len(self.ranges)
 
-    def raster(self, values: np.ndarray, camera: Camera, near: float, far: float) -> tuple[np.ndarray, np.ndarray]:
+    def raster(
+        self, values: np.ndarray, camera: Camera, near: float, far: float, size: tuple[int, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Depth float32[height, width] and values float64[height, width, 3], by OpenCV."""
         settings = cv2.TriangleRasterizeSettings()
         settings.setCullingMode(cv2.RASTERIZE_CULLING_NONE)
         settings.setShadingType(cv2.RASTERIZE_SHADING_SHADED)
-        made, depth = np.zeros((HEIGHT, WIDTH, 3), np.float32), np.full((HEIGHT, WIDTH), far, np.float32)
+        made, depth = np.zeros((*size[::-1], 3), np.float32), np.full(size[::-1], far, np.float32)
         cv2.triangleRasterize(
             self.points.astype(np.float32), self.triangles.astype(np.int32), values.astype(np.float32), made, depth,
             view_of(camera), float(np.deg2rad(camera.vfov_deg)), near, far, settings,
@@ -139,13 +142,14 @@ def bilinear(texels: np.ndarray, uv: np.ndarray) -> np.ndarray:
 def colours(scene: TexturedScene, meshes: Meshes, camera: Camera, covered: np.ndarray, uv: np.ndarray,
             normals: np.ndarray) -> np.ndarray:  # fmt: skip
     """Linear RGB of the covered pixels by Lambert's law; fronts are where the normal looks to the eye."""
+    height, width = covered.shape
     number = np.rint(uv[covered][:, 2] * len(meshes.ranges)).astype(int)
     normal = normals[covered] * 2 - 1
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     rows, columns = np.nonzero(covered)
     half = np.tan(np.deg2rad(camera.vfov_deg) / 2)
-    across, down = (columns + 0.5) * 2 / WIDTH - 1, 1 - (rows + 0.5) * 2 / HEIGHT
-    rays = np.column_stack([across * half * WIDTH / HEIGHT, down * half, -np.ones(len(rows))]) @ view_of(camera)[:3, :3]
+    across, down = (columns + 0.5) * 2 / width - 1, 1 - (rows + 0.5) * 2 / height
+    rays = np.column_stack([across * half * width / height, down * half, -np.ones(len(rows))]) @ view_of(camera)[:3, :3]
     normal *= np.where((normal * rays).sum(axis=1) > 0, -1, 1)[:, None]
     facing = np.maximum(normal @ (np.array(SUN) / np.linalg.norm(SUN)), 0)
     made = np.array(AMBIENT) + facing[:, None] / np.pi * np.array(LIGHT)
@@ -168,21 +172,51 @@ def test_pixels_depths_and_colours_are_opencvs(data: Path, name: str, compares_c
     Sponza's textures repeat up to 60 times, more than OpenCV's single precision can follow.
     """
     scene = scene_of(data, name)
-    camera, meshes = camera_of(scene), Meshes(scene)
+    compare(scene, camera_of(scene), SIZE, compares_colours)
+
+
+def mirrored(scene: TexturedScene) -> TexturedScene:
+    """Its mirror image along x, of which fronts alone are drawn."""
+    mirror = np.diag([-1, 1, 1]).astype(np.float32)
+    draws = [replace(draw, places=np.stack([mirror @ place for place in draw.places])) for draw in scene.draws]
+    return replace(scene, draws=draws, surfaces=[replace(each, is_double_sided=False) for each in scene.surfaces])
+
+
+def flattened(scene: TexturedScene) -> TexturedScene:
+    """Triangles that are hundreds of times longer than wide, seen along their plane."""
+    flat = np.diag([1, 0.003, 1]).astype(np.float32)
+    return replace(
+        scene, draws=[replace(draw, places=np.stack([flat @ place for place in draw.places])) for draw in scene.draws]
+    )
+
+
+@pytest.mark.parametrize(("size", "change"), [
+    ((161, 119), mirrored), ((161, 119), flattened), ((53, 211), mirrored), ((401, 37), flattened),
+])  # fmt: skip
+def test_odd_sizes_rolled_cameras_mirrors_and_slivers_are_opencvs(
+    data: Path, size: tuple[int, int], change: Callable[[TexturedScene], TexturedScene]
+) -> None:
+    scene = change(scene_of(data, "bricks"))
+    compare(scene, replace(camera_of(scene), up=(0.7, 0.6, 0.2)), size, change is mirrored)
+
+
+def compare(scene: TexturedScene, camera: Camera, size: tuple[int, int], compares_colours: bool) -> None:
+    """The bounds of the first test; of a small picture two pixels."""
+    meshes = Meshes(scene)
     low, high = scene.bounds()
     diagonal = float(np.linalg.norm((high - low).astype(np.float64)))
     near, far = NEAR_SHARE * diagonal, FAR * diagonal
     rules = Rules(textures=Filtering(lod=False))
-    ours = draw_scene(scene, read_shaders(BUILT_IN, "lit"), camera, (WIDTH, HEIGHT), rules, None, progress=False)
-    depth, uv = meshes.raster(meshes.uv, camera, near, far)
+    ours = draw_scene(scene, read_shaders(BUILT_IN, "lit"), camera, size, rules, None, progress=False)
+    depth, uv = meshes.raster(meshes.uv, camera, near, far, size)
     covered, drawn = depth < far, ours.framebuffer.depth < 1
-    assert drawn.sum() > 10_000
-    assert (covered != drawn).mean() < 2e-4
+    assert drawn.sum() > drawn.size / 40
+    assert (covered != drawn).sum() <= max(2e-4 * drawn.size, 2)
     both = covered & drawn
     distance = near / (1 - ours.framebuffer.depth[both].astype(np.float64))
     assert np.isclose(distance, depth[both], rtol=2e-3).mean() > 0.9995
     if compares_colours:
-        normals = meshes.raster(meshes.normals, camera, near, far)[1]
+        normals = meshes.raster(meshes.normals, camera, near, far, size)[1]
         expected = colours(scene, meshes, camera, both, uv, normals)
         same = np.abs(ours.framebuffer.colour[both][:, :3] - expected).max(axis=1) < 0.02
         assert same.mean() > 0.998

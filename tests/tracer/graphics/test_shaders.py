@@ -9,6 +9,7 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.graphics.shaders import BUILT_IN, MAPS, Shaders, read_shaders
+from rayplay.tracer.graphics.stages import Rules
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import INSTANCE, Draw
 from tests.tracer.graphics.scenes import IDENTITY, SIZE, drawn, scene, square
@@ -88,6 +89,11 @@ def test_instances_with_records_need_entries_of_their_own(folder: Path) -> None:
     records = Draw(one.name, one.positions, one.normals, one.uv, one.indices, IDENTITY, 0, np.zeros(1, INSTANCE))
     with pytest.raises(UserError, match="instanced: must name the entries"):
         drawn(scene([records], [PLAIN]), shaders(folder))
+
+
+def test_output_traffic_needs_an_entry_of_its_own(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"mine.toml: --output-traffic on needs the key merged beside fragment \w+$"):
+        drawn(scene([square(0)], [PLAIN]), shaders(folder), rules=Rules(merges=True))
 
 
 def test_a_shader_that_writes_outside_its_buffers_is_stopped_with_its_place(folder: Path) -> None:

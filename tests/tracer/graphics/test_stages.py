@@ -171,6 +171,32 @@ def test_stages_are_launches_on_the_stream_of_their_draw(tmp_path: Path) -> None
         assert stage.live <= stage.shaded
 
 
+def test_output_traffic_is_a_read_of_depth_a_write_and_what_blends_reads(tmp_path: Path) -> None:
+    """Of every live fragment at its pixel; the picture stays. Cut-outs write no depth where they are cut."""
+    glass = Surface("glass", (0.1, 0.2, 0.9, 0.25), alpha="BLEND")
+    texels = np.full((2, 2, 4), 255, np.uint8)
+    texels[:, 0, 3] = 10
+    leaf = Surface("leaf", (0.5, 0.5, 0.5, 1.0), alpha="MASK", cutoff=0.5, pictures=(0, *NONE))
+    made = scene([square(0), square(1, surface=2), square(2, surface=1)], [RED, glass, leaf], (texels,))
+    with TraceWriter(tmp_path / "on.trace", {}) as writer:
+        picture = drawn(made, sink=writer, rules=Rules(merges=True))
+    np.testing.assert_array_equal(picture.framebuffer.colour, drawn(made).framebuffer.colour)
+    trace = open_trace(tmp_path / "on.trace")
+    instructions, rows = trace.read("instructions"), trace.read("accesses")
+    counts = np.diff(rows["address_offset"].astype(int))
+    fragments = [stage for stage in picture.stages if stage.stage == "fragment"]
+    names, pixels = ("ld.volatile.global.f32", "st.volatile.global.u32", "ld.volatile.v4.f32"), []
+    for stage, shares in zip(fragments, [(1, 1, 0), (1, 0.5, 0), (1, 0, 1)], strict=True):
+        own = instructions["kernel_id"] == stage.kernel_id
+        for name, share in zip(names, shares, strict=True):
+            chosen = (own & (instructions["opcode"] == name))[rows["instruction_id"]]
+            assert counts[chosen].sum() == share * stage.live, (stage.draw, name)
+            found = rows["address"][np.repeat(chosen, counts)].astype(int)
+            pixels.append((found - min(found, default=0)) // 4)
+    live = np.flatnonzero(drawn(scene([square(0)], [RED])).framebuffer.depth.ravel() < 1)
+    assert sorted(pixels[0]) == sorted(pixels[1]) == (live - live[0]).tolist()
+
+
 def test_by_crisps_rules_stages_find_their_data_in_the_l2(tmp_path: Path) -> None:
     """Every buffer of a vertex kernel, and varyings of the whole CTAs of a fragment kernel."""
     with TraceWriter(tmp_path / "a.trace", {}) as writer:

@@ -13,10 +13,14 @@ struct Fragment {
     float4 color;
 };
 
+__device__ inline void read_depth(unsigned thread);
+
 // The normal of the triangle itself where the file has none.
+template <bool MERGES>
 __device__ inline Fragment begin_fragment() {
     Fragment f;
     f.thread = thread_number();
+    if (MERGES) read_depth(f.thread);
     f.at = quad_coordinates(f.thread);
     f.world = load3(draw.world, f.thread);
     f.normal = load3(draw.normal, f.thread);
@@ -38,10 +42,25 @@ __device__ inline float3 lambert(const Fragment& f) {
     return first3(f.color) * (first3(draw.ambient) + (facing / PI) * first3(draw.light));
 }
 
+// The output merger's traffic, which other units of a GPU make: a live thread reads the depth of its pixel, and where
+// colours blend the colour below; one that is kept writes its depth. Volatile: these go past the L1.
+__device__ inline void read_depth(unsigned thread) {
+    if (draw.slots[thread] != NOT_LIVE) (void)*(volatile const float*)(draw.depth + draw.window[thread].x);
+}
+
+__device__ inline void merge(unsigned thread) {
+    uint2 window = draw.window[thread];
+    if (draw.depth_write) *(volatile float*)(draw.depth + window.x) = __uint_as_float(window.y);
+    if (draw.blends)
+        asm volatile("{ .reg .f32 a, b, c, d; ld.volatile.v4.f32 {a, b, c, d}, [%0]; }" ::"l"(draw.target + window.x));
+}
+
 // The colour of a live thread that is not cut out goes to its slot of the target.
+template <bool MERGES>
 __device__ inline void end_fragment(const Fragment& f, float3 radiance) {
     unsigned slot = draw.slots[f.thread];
     if (slot == NOT_LIVE || f.color.w < draw.cutoff) return;
+    if (MERGES) merge(f.thread);
     draw.target[slot] = make_float4(radiance.x, radiance.y, radiance.z, f.color.w);
 }
 

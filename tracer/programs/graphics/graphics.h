@@ -35,6 +35,10 @@ struct Draw {
     float metallic, roughness, cutoff;
     unsigned length, invocations;
     float emissive[3], eye[3], to_light[3], light[3], ambient[3];
+    // of the shaders that make the output merger's traffic
+    const uint2* window;  // of each fragment: pixel, depth
+    float* depth;         // of each pixel
+    unsigned depth_write, blends;
 };
 
 }  // namespace rayplay

@@ -28,27 +28,42 @@ extern "C" __global__ void vertex_instanced() {
     draw.layer_out[thread] = float(__float_as_uint(second.w));
 }
 
-extern "C" __global__ void fragment_lit() {
-    Fragment f = begin_fragment();
+template <bool MERGES>
+__device__ inline void shade_lit() {
+    Fragment f = begin_fragment<MERGES>();
     if (has(BASE_COLOR)) tint(f, sample(BASE_COLOR, f.at));
-    end_fragment(f, lambert(f));
+    end_fragment<MERGES>(f, lambert(f));
 }
 
-extern "C" __global__ void fragment_instanced() {
-    Fragment f = begin_fragment();
+template <bool MERGES>
+__device__ inline void shade_instanced() {
+    Fragment f = begin_fragment<MERGES>();
     if (has(LAYERS)) tint(f, sample_layer(LAYERS, f.at, int(draw.layer[f.thread] + 0.5f)));
-    end_fragment(f, lambert(f));
+    end_fragment<MERGES>(f, lambert(f));
 }
 
-extern "C" __global__ void fragment_pbr() {
-    Fragment f = begin_fragment();
+template <bool MERGES>
+__device__ inline void shade_pbr() {
+    Fragment f = begin_fragment<MERGES>();
     if (has(BASE_COLOR)) tint(f, sample(BASE_COLOR, f.at));
-    end_fragment(f, physical(f));
+    end_fragment<MERGES>(f, physical(f));
 }
 
-extern "C" __global__ void fragment_ball() {
-    Fragment f = begin_fragment();
+template <bool MERGES>
+__device__ inline void shade_ball() {
+    Fragment f = begin_fragment<MERGES>();
     if (has(HEIGHT)) f.at = hit_of_view(f);
     if (has(BASE_COLOR)) tint(f, sample(BASE_COLOR, f.at));
-    end_fragment(f, physical(f));
+    end_fragment<MERGES>(f, physical(f));
 }
+
+extern "C" __global__ void fragment_lit() { shade_lit<false>(); }
+extern "C" __global__ void fragment_instanced() { shade_instanced<false>(); }
+extern "C" __global__ void fragment_pbr() { shade_pbr<false>(); }
+extern "C" __global__ void fragment_ball() { shade_ball<false>(); }
+
+// The same with the output merger's traffic.
+extern "C" __global__ void fragment_lit_merged() { shade_lit<true>(); }
+extern "C" __global__ void fragment_instanced_merged() { shade_instanced<true>(); }
+extern "C" __global__ void fragment_pbr_merged() { shade_pbr<true>(); }
+extern "C" __global__ void fragment_ball_merged() { shade_ball<true>(); }
