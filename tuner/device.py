@@ -1,5 +1,6 @@
 """GPUs of the analytical model: its device parameters, by name or from a TOML file (Ganestam and Doggett, Table 4)."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,13 +15,17 @@ LOAD_BYTES = 4
 """Bytes that one lane loads by one memory instruction (docs/sources/tuner.md#readings)."""
 
 
-def _above_zero(value: float, place: Place) -> None:
-    if not 0 < value < float("inf"):
-        raise UserError(f"{place}: must be a finite number above 0, not {value}")
+LEAST, MOST = 1e-6, 1e9
+"""Far beyond any device: outside, times and numbers of blocks overflow."""
+
+
+def _possible(value: float, place: Place) -> None:
+    if not LEAST <= value <= MOST:
+        raise UserError(f"{place}: must be {LEAST:g} to {MOST:g}, not {value}")
 
 
 def _value(symbol: str, doc: str) -> Any:
-    return field(metadata={"check": _above_zero, "doc": f"{symbol}: {doc}" if symbol else doc})
+    return field(metadata={"check": _possible, "doc": f"{symbol}: {doc}" if symbol else doc})
 
 
 def _flag(doc: str) -> Any:
@@ -43,7 +48,7 @@ class Caches:
 class Device:
     """A GPU as the model sees it; the papers' symbols stand before the meaning.
 
-    Raises ``UserError`` when read with a value that is not above 0.
+    Raises ``UserError`` when read with a value that no device has.
     """
 
     name: str
@@ -81,7 +86,8 @@ def read_device(name: str) -> Device:
 
 def as_toml(device: Device) -> str:
     """The device as a file that ``read_device`` reads, each value with its meaning."""
-    lines = [f"# {device.name} as the analytical model sees it.", f'name = "{device.name}"', *_values(device)]
+    name = json.dumps(device.name, ensure_ascii=False)  # which TOML reads alike
+    lines = [f"# {device.name} as the analytical model sees it.", f"name = {name}", *_values(device)]
     if device.caches:
         lines += ["", "[caches]", *_values(device.caches)]
     return "\n".join(lines) + "\n"

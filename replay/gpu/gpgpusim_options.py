@@ -186,6 +186,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_smem_latency": whole("lsu.shared_latency_cycles"),
     "gpgpu_shmem_num_banks": whole("lsu.shared_banks"),
     "gpgpu_shmem_limited_broadcast": chosen("lsu.one_broadcast", dict(SWITCH)),
+    "gpgpu_shmem_warp_parts": whole("lsu.warp_parts"),
     "gpgpu_cache:dl1": l1_cache,
     "gpgpu_tex_cache:l1": texture_cache,
     "gpgpu_perfect_inst_const_cache": chosen("instruction_cache.perfect", dict(SWITCH)),
@@ -212,6 +213,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "icnt_arbiter_algo": chosen("interconnect.arbiter", {"0": "round_robin", "1": "islip"}),
     "icnt_grant_cycles": whole("interconnect.grant_cycles"),
     "dram_latency": whole("dram.latency_cycles"),
+    "gpgpu_dram_scheduler": chosen("dram.scheduler", {"0": "fifo", "1": "frfcfs"}),
     "gpgpu_frfcfs_dram_sched_queue_size": whole("dram.queue_entries"),
     "gpgpu_dram_return_queue_size": whole("dram.return_entries"),
     "gpgpu_dram_burst_length": whole("dram.burst_length"),
@@ -374,9 +376,9 @@ HELPERS = (
     "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache",
 )  # fmt: skip
 FIXED: dict[str, tuple[str, ...]] = {
-    "network_mode": ("2",), "gpgpu_dram_scheduler": ("1",),
+    "network_mode": ("2",),
     "gpgpu_enable_specialized_operand_collector": ("0",),
-    "gpgpu_shmem_warp_parts": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
+    "gpgpu_cache:dl2_texture_only": ("0",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",),
     "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),

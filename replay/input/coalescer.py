@@ -3,8 +3,8 @@
 It has no timing of its own, so it runs once, while the trace is loaded. Global accesses become their different sectors,
 the highest first, as Accel-Sim's LD/ST unit takes them; atomics need one access more for each lane that meets a
 byte twice. Local memory is interleaved: word w of all threads of an SM lies together. A shared access takes as many
-cycles as the worst bank has different 4 B words. Source: ``docs/sources/accel-sim.md#coalescing, #local-memory,
-#shared-memory``.
+cycles as the worst bank has different 4 B words. Parts of a warp (``lsu.warp_parts``) share none of this. Source:
+``docs/sources/accel-sim.md#coalescing, #local-memory, #shared-memory``.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.jit.bits import FAR, compiled, entry_point, lowest_bit
+from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, lowest_bit
 
 MOST_WORDS, MOST_BANKS = 32 * 32, 64
 SCRATCH_WORDS = (
@@ -48,6 +48,7 @@ class Static(NamedTuple):
     wide_conflicts: bool  # every word of a wide shared access counts, not only its first
     shared_banks: int
     one_broadcast: bool  # one word of a shared access is broadcast; lanes read the others one after another
+    warp_parts: int  # of a warp, coalesced one after another
 
 
 class Rows(NamedTuple):
@@ -85,19 +86,14 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         if static.colour[number] and space == GLOBAL:
             accesses.conflict[row] = op.IS_COLOUR
         if space == SHARED:
-            accesses.conflict[row] = bank_cycles(static, rows.address, begin, end, size, words)
-        elif space == LOCAL and static.local_sectors[number]:
-            accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
-            total = add_local(rows, static, accesses, row, number, start)
+            accesses.conflict[row] = shared_cycles(rows, static, row, size, words)
         elif static.request_lanes[number]:
             total = add_requests(rows, accesses, row, size, static.request_lanes[number], start)
             start = total
         else:
-            for lane in range(begin, end):
-                address = rows.address[lane]
-                if space == LOCAL and static.block_bytes:
-                    address = in_block(static, number, address)
-                total = add_lane(accesses, start, total, address, size, static.atomic[number])
+            if space == LOCAL and static.local_sectors[number]:
+                accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
+            total = add_parts(rows, static, accesses, row, space, start)
         reverse(accesses, start, total)
         accesses.first[row + 1] = total
     return total
@@ -197,9 +193,64 @@ def add_bytes(accesses: Accesses, start: int, stop: int, number: int, mask: int,
 
 
 @compiled
-def add_local(rows: Rows, static: Static, accesses: Accesses, row: int, number: int, start: int) -> int:
-    """Add a row's words of local memory, as of warp 0 of CTA place 0 of SM 0; returns the new end."""
-    stop, place, lanes = start, np.int64(rows.lane_first[row]), np.int64(rows.lane_mask[row])
+def part_lanes(rows: Rows, row: int, part: int, parts: int) -> int:
+    """Active lanes of a part of a warp, as a mask."""
+    width = op.LANES // parts
+    return np.int64(rows.lane_mask[row]) & ((1 << width) - 1) << part * width
+
+
+@compiled
+def shared_cycles(rows: Rows, static: Static, row: int, size: int, words: np.ndarray) -> int:
+    """Cycles of a shared access: of its parts one after another."""
+    if static.warp_parts == 1:
+        return bank_cycles(static, rows.address, rows.lane_first[row], rows.lane_first[row + 1], size, words)
+    begin, cycles = np.int64(rows.lane_first[row]), 0
+    for part in range(static.warp_parts):
+        end = begin + count_bits(part_lanes(rows, row, part, static.warp_parts))
+        if end > begin:
+            cycles += bank_cycles(static, rows.address, begin, end, size, words)
+        begin = end
+    return max(cycles, 1)
+
+
+@compiled
+def add_parts(rows: Rows, static: Static, accesses: Accesses, row: int, space: int, start: int) -> int:
+    """Add the sectors of a row, of each part of the warp apart; texels of the whole warp. Returns the new end."""
+    number = rows.instruction[row]
+    parts = 1 if static.texture[number] else static.warp_parts
+    stop, begin = start, np.int64(rows.lane_first[row])
+    for part in range(parts):
+        lanes = part_lanes(rows, row, part, parts)
+        end = begin + count_bits(lanes) if parts > 1 else np.int64(rows.lane_first[row + 1])
+        if space == LOCAL and static.local_sectors[number]:
+            stop = add_local(rows, static, accesses, number, lanes, begin, stop)
+        else:
+            stop = add_lanes(rows, static, accesses, number, space, begin, end, stop)
+        begin = end
+    return stop
+
+
+@compiled
+def add_lanes(
+    rows: Rows, static: Static, accesses: Accesses, number: int, space: int, begin: int, end: int, start: int
+) -> int:
+    """Add the sectors of some lanes' addresses; returns the new end."""
+    stop, size = start, max(static.access_bytes[number], 1)
+    for lane in range(begin, end):
+        address = rows.address[lane]
+        if space == LOCAL and static.block_bytes:
+            address = in_block(static, number, address)
+        stop = add_lane(accesses, start, stop, address, size, static.atomic[number])
+    return stop
+
+
+@compiled
+def add_local(rows: Rows, static: Static, accesses: Accesses, number: int, lanes: int, place: int, start: int) -> int:
+    """Add words of local memory of some lanes, as of warp 0 of CTA place 0 of SM 0; returns the new end.
+
+    place  of the first lane's address.
+    """
+    stop = start
     size, thread_bytes = static.access_bytes[number], static.thread_bytes[number]
     while lanes:
         lane = lowest_bit(lanes)
@@ -309,6 +360,7 @@ def static_of(
         lsu.wide_conflicts,
         lsu.shared_banks,
         lsu.one_broadcast,
+        lsu.warp_parts,
     )
 
 

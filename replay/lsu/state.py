@@ -84,6 +84,11 @@ class Spec:
     one_broadcast: bool = value(
         "switch", "Whether one word of a shared access goes to several lanes at a time, and others lane by lane"
     )
+    warp_parts: int = value(
+        "count",
+        "Parts of a warp, a power of two, that are coalesced, and look for bank conflicts, one after another",
+        1,
+    )
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
     local_order: str = value(
         "word",
@@ -109,6 +114,10 @@ class Spec:
         law(
             not self.wide_conflicts or (self.shared_banks >= 2 and not self.one_broadcast),
             "wide_conflicts must be false with one shared bank or with one_broadcast",
+        )
+        law(
+            self.warp_parts in (1, 2, 4, 8, 16, 32),
+            f"warp_parts must be a power of two of at most 32 lanes, not {self.warp_parts}",
         )
         block = self.local_block_bytes
         law(block % 32 == 0, f"local_block_bytes must be a multiple of 32, not {block}")

@@ -80,6 +80,10 @@ VERBS: dict[str, Verbs] = {
         kind: {
             "render": (TRACER, f"render a.{kind} {SMALL} --out out.trace"),
             "trace": (RAYPLAY, f"trace a.{kind} {SMALL} --out out.trace"),
+            "draw": (RAYPLAY, f"draw a.{kind} --size 32x4 --out out.trace"),
+            "scene": (RAYPLAY, f"scene a.{kind} --out out.html"),
+            "animate": (RAYPLAY, f"animate a.{kind} --frames 1 --size 32x4 --gpu mobile --out out"),
+            "choose": (RAYPLAY, f"tuner choose a.{kind} --device mobile --target-ms 1 --size 32x8"),
         }
         for kind in ("json", "glb", "gltf", "obj", "ply", "stl")
     },
@@ -103,6 +107,12 @@ VERBS: dict[str, Verbs] = {
     "sass": _of_program("a.sass"),
     "network": {"network": (HYPA, "network a.toml --out out"), "trace": (RAYPLAY, "trace a.toml --out out")},
     "gpu": {**_of_gpu("a.toml"), "new": (RAYPLAY, "gpus new out.toml --base a.toml")},
+    "device": {"choose": (RAYPLAY, "tuner choose cornell --device a.toml --target-ms 1 --size 32x8 --most-rays 2")},
+    "path": {
+        "animate": (RAYPLAY, "animate cornell --path a.json --frames 2 --size 32x4 --gpu mobile --out out"),
+        "run": (RAYPLAY, "tuner run cornell --path a.json --gpu mobile --target-ms 1 --frames 2 --size 32x8 --out o.csv"),
+    },
+    "shaders": {"draw": (RAYPLAY, "draw cornell --shaders a.toml --size 32x4 --out out.trace")},
     "config": _of_gpu("gpgpusim.config"),
 }
 """Kind of input -> name of a verb -> module and arguments."""

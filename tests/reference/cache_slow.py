@@ -144,13 +144,13 @@ class SlowCache:
         line.sectors = [Sector() for _ in range(4)]
         line.sectors[sector % self.per_line].state = "reserved"
 
-    def make_dirty(self, line: Line, sector: int, bytes_written: int) -> None:
+    def make_dirty(self, line: Line, sector: int, bytes_written: int, by_store: bool = True) -> None:
         if not line.any("dirty"):
             self.dirty_lines += 1
         part = line.sectors[sector % self.per_line]
         part.state = "dirty"
         part.written |= bytes_written
-        part.readable |= (bytes_written if self.whole else part.written) == FULL
+        part.readable |= by_store and (bytes_written if self.whole else part.written) == FULL
 
     def counted(self, access: str, answer: str) -> str:
         names = {"hit": "hits", "hit_reserved": "pending_hits", "miss": "line_misses", "sector_miss": "sector_misses"}
@@ -165,7 +165,7 @@ class SlowCache:
         if kind == "hit":
             line.used_at, self.used = now, True
             if atomic:
-                self.make_dirty(line, sector, mask)
+                self.make_dirty(line, sector, mask, False)
             self.use_port(now, 32)
             return self.counted("read", "hit")
         full = queued + 1 >= self.policy.miss_queue
@@ -282,7 +282,7 @@ class SlowCache:
         if line is not None:
             self.arrive(line, sector, entry.bytes)
             if entry.atomic:
-                self.make_dirty(line, sector, entry.bytes)
+                self.make_dirty(line, sector, entry.bytes, False)
         self.count["fills"] += 1
         self.ready.append(sector)
 

@@ -67,6 +67,8 @@ class Channel:
 
     def full(self, request: Request) -> bool:
         """Whether the scheduler has no place."""
+        if self.spec.scheduler == "fifo":
+            return len(self.reads) >= 2
         if self.spec.write_queue_entries and request.is_write:
             return len(self.writes) >= self.spec.write_queue_entries
         return len(self.reads) >= self.spec.queue_entries
@@ -95,7 +97,8 @@ class Channel:
         if self.latency and self.latency[0][0] <= core_cycle and not self.full(self.latency[0][1]):
             request = self.latency.popleft()[1]
             self.count["requests"] += 1
-            (self.writes if self.spec.write_queue_entries and request.is_write else self.reads).append(request)
+            apart = self.spec.scheduler != "fifo" and self.spec.write_queue_entries and request.is_write
+            (self.writes if apart else self.reads).append(request)
 
     def pop_pipe(self) -> None:
         """The oldest place of the data pipe."""
@@ -124,6 +127,9 @@ class Channel:
     def assign(self) -> None:
         """One bank gets a request."""
         spec = self.spec
+        if spec.scheduler == "fifo":
+            self.assign_first()
+            return
         free = [(turn + self.first) % spec.banks for turn in range(spec.banks)]
         free = [bank for bank in free if self.banks[bank].request is None]
         if free and spec.write_queue_entries:
@@ -139,6 +145,12 @@ class Channel:
                 self.banks[bank].request = chosen
                 self.first = (self.first + 1) % spec.banks
                 return
+
+    def assign_first(self) -> None:
+        """The request that came first goes to its bank, or all wait."""
+        if self.reads and (bank := self.banks[self.reads[0].bank]).request is None:
+            bank.request = self.reads.pop(0)
+            self.count["row_hits"] += bank.open and bank.row == bank.request.row
 
     def issue(self) -> None:
         """The commands of a tick, and whether it was an active one."""

@@ -167,7 +167,10 @@ def test_a_device_is_read_as_it_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("cores = 16", "cores = 0"), "cores: must be a finite number above 0, not 0"),
+        (("cores = 16", "cores = 0"), "cores: must be 1e-06 to 1e[+]09, not 0"),
+        (("cores = 16", f"cores = {1 << 70}"), f"cores: must be 1e-06 to 1e[+]09, not {1 << 70}"),
+        (("= 192", "= 1e-300"), "bandwidth_gbytes_per_s: must be 1e-06 to 1e[+]09, not 1e-300"),
+        (("= 192", "= nan"), "bandwidth_gbytes_per_s: must be 1e-06 to 1e[+]09, not nan"),
         (("cores = 16", ""), "needs the key 'cores'"),
         (("cores = 16", "core = 16"), "unknown name 'core'"),
     ],

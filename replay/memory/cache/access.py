@@ -50,7 +50,7 @@ def read(
     if may_read(state, row, sector):
         read_hit(state, at, now, row)
         if atomic:
-            mark_dirty(state, at, row, sector & ((1 << state.sector_shift) - 1), byte_mask)
+            mark_dirty(state, at, row, sector & ((1 << state.sector_shift) - 1), byte_mask, False)
         return cache.HIT
     return read_miss(state, at, now, sector, index, byte_mask, atomic, waiter, queued, row)
 
@@ -188,7 +188,7 @@ def write_hit(
     else:
         state.unit[at, cache.USED] = 1
         touch(state, row, now)
-        mark_dirty(state, at, row, offset, byte_mask)
+        mark_dirty(state, at, row, offset, byte_mask, True)
     use_port(state, at, now, state.sector_cycles)
     return cache.HIT
 
@@ -248,7 +248,7 @@ def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int,
         if byte_mask != cache.FULL and state.write_allocate == cache.LAZY_FETCH_ON_READ:
             status |= (1 << cache.READABLE_ON_FILL) << offset
     state.line[row, cache.STATUS] = status
-    mark_dirty(state, at, row, offset, byte_mask)
+    mark_dirty(state, at, row, offset, byte_mask, True)
 
 
 @inlined

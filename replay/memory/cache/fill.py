@@ -85,7 +85,7 @@ def place(state: cache.Cache, at: int, now: int, entry: int) -> None:
     if row >= 0:
         fill_sector(state, at, row, offset, byte_mask)
         if (state.mshr[here, cache.BYTES] >> cache.ATOMIC_SHIFT) & 1:
-            mark_dirty(state, at, row, offset, byte_mask)
+            mark_dirty(state, at, row, offset, byte_mask, False)
     state.stats[at, cache.FILLS] += 1
 
 

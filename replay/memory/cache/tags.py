@@ -140,14 +140,17 @@ def note_written(state: cache.Cache, row: int, offset: int, byte_mask: int) -> i
 
 
 @inlined
-def mark_dirty(state: cache.Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
-    """Bytes of a sector are written: it is dirty, and readable once all its bytes are (or all are at once)."""
+def mark_dirty(state: cache.Cache, at: int, row: int, offset: int, byte_mask: int, by_store: bool) -> None:
+    """Bytes of a sector are written: it is dirty, and readable once all its bytes are (or all are at once).
+
+    Only stores make a sector readable, as in Accel-Sim: an atomic that finds it partly written leaves it so.
+    """
     written = note_written(state, row, offset, byte_mask)
     if state.write_allocate == cache.LAZY_WHOLE_SECTORS:
         written = byte_mask
     status = state.line[row, cache.STATUS] & ~((1 << cache.VALID | 1 << cache.RESERVED) << offset)
     status |= (1 << cache.DIRTY) << offset
-    if written == cache.FULL:
+    if by_store and written == cache.FULL:
         status |= (1 << cache.READABLE) << offset
     set_status(state, at, row, status)
 

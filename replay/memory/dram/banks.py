@@ -2,6 +2,7 @@
 
 A bank serves one request at a time: the oldest that hits its row, else the oldest. In a tick one bank without a
 request, in turn, gets one. Where writes are kept apart, all banks turn to them when many wait, and back when few do.
+Under FIFO all requests wait in the list of the first bank, and the oldest goes to its bank as soon as that is free.
 Source: ``docs/sources/accel-sim.md#dram, #dram-counters``.
 """
 
@@ -20,9 +21,9 @@ def count_request(state: dram.Dram, channel: int, row: int) -> None:
 
 @inlined
 def join(state: dram.Dram, channel: int, row: int) -> None:
-    """A request joins the list of its bank: of all, or of the writes where they are kept apart."""
+    """A request joins the list of its bank (FIFO: of the first): of all, or of the writes where they are kept apart."""
     ch = state.channel
-    bank = state.request[row, dram.BANK]
+    bank = 0 if state.gap[limits.FIFO] else state.request[row, dram.BANK]
     here = channel * state.gap[limits.BANKS] + bank
     apart = state.request[row, dram.APART]
     youngest = state.bank[here, dram.YOUNGEST + 2 * apart]
@@ -56,6 +57,9 @@ def changes_mode(state: dram.Dram, channel: int) -> bool:
 def idle_banks(state: dram.Dram, channel: int) -> int:
     """Banks that could get a request."""
     ch = state.channel
+    if state.gap[limits.FIFO]:
+        first = state.bank[channel * state.gap[limits.BANKS], dram.OLDEST]
+        return 0 if first < 0 else 1 << state.request[first, dram.BANK] & ~ch[channel, dram.BUSY_BANKS]
     return ch[channel, dram.QUEUED_BANKS + ch[channel, dram.WRITING]] & ~ch[channel, dram.BUSY_BANKS]
 
 
@@ -79,9 +83,12 @@ def assign(state: dram.Dram, channel: int, tick: int) -> None:
     if ch[channel, dram.BUSY_BANKS] == 0:
         ch[channel, dram.BUSY_FROM] = tick
     ch[channel, dram.BUSY_BANKS] |= 1 << bank
-    ch[channel, dram.FIRST_BANK] = (ch[channel, dram.FIRST_BANK] + 1) & (state.gap[limits.BANKS] - 1)
     here = channel * state.gap[limits.BANKS] + bank
-    request = pick(state, channel, here, ch[channel, dram.WRITING], 1 << bank)
+    if state.gap[limits.FIFO]:
+        request = take_first(state, channel, here)
+    else:
+        ch[channel, dram.FIRST_BANK] = (ch[channel, dram.FIRST_BANK] + 1) & (state.gap[limits.BANKS] - 1)
+        request = pick(state, channel, here, ch[channel, dram.WRITING], 1 << bank)
     state.bank[here, dram.SERVING] = request
     if not state.bank[here, dram.OPEN]:
         wait_for(state, channel, tick, bank, dram.ACTIVATES)
@@ -135,7 +142,7 @@ def asked_for(state: dram.Dram, channel: int, here: int, writing: int, counted: 
 @inlined
 def pick(state: dram.Dram, channel: int, here: int, writing: int, bit: int) -> int:
     """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
-    ch, request = state.channel, state.request
+    request = state.request
     row = state.bank[here, dram.ROW]
     at, before = state.bank[here, dram.OLDEST + 2 * writing], -1
     while at >= 0 and request[at, dram.REQUEST_ROW] != row:
@@ -147,6 +154,26 @@ def pick(state: dram.Dram, channel: int, here: int, writing: int, bit: int) -> i
         state.stats[channel, dram.ROW_HITS] += 1
     if chooses(state):
         at, before = asked_for(state, channel, here, writing, int(at >= 0 and request[at, dram.REQUEST_ROW] == row))
+    take_out(state, channel, here, at, before, writing, bit)
+    return at
+
+
+@inlined
+def take_first(state: dram.Dram, channel: int, here: int) -> int:
+    """Take the oldest request of a channel (FIFO), which goes to bank ``here``."""
+    first = channel * state.gap[limits.BANKS]
+    at = state.bank[first, dram.OLDEST]
+    if state.bank[here, dram.OPEN] and state.bank[here, dram.ROW] == state.request[at, dram.REQUEST_ROW]:
+        count_request(state, channel, at)
+        state.stats[channel, dram.ROW_HITS] += 1
+    take_out(state, channel, first, at, -1, 0, 1)
+    return at
+
+
+@inlined
+def take_out(state: dram.Dram, channel: int, here: int, at: int, before: int, writing: int, bit: int) -> None:
+    """Take a request, which follows another or (-1) is the oldest, out of the list of a bank."""
+    ch, request = state.channel, state.request
     after = request[at, dram.NEXT]
     if before < 0:
         state.bank[here, dram.OLDEST + 2 * writing] = after
@@ -159,4 +186,3 @@ def pick(state: dram.Dram, channel: int, here: int, writing: int, bit: int) -> i
     if ch[channel, dram.QUEUED + writing] >= state.gap[limits.QUEUE + writing]:
         ch[channel, dram.ENTRY_AT] = ch[channel, dram.JOIN_AT] = 0  # requests may have waited for a place
     ch[channel, dram.QUEUED + writing] -= 1
-    return at

@@ -93,7 +93,10 @@ def take_fill(state: Dram, part: int, now: int) -> int:
     """Take the token of the data that came first, in L2 tick ``now``."""
     own, token = state.slice, next_fill(state, part)
     if own[part, dram.FROM_TAIL] - own[part, dram.FROM_HEAD] == state.gap[limits.FROM_QUEUE]:
-        look_at(state, own[part, dram.CHANNEL], clocks.after(state.clock, now))
+        tick = clocks.after(state.clock, now)
+        ch = state.channel[own[part, dram.CHANNEL]]
+        ch[dram.NEXT_TICK] = min(ch[dram.NEXT_TICK], tick)  # data may wait for the room, whatever the scheduler takes
+        look_at(state, own[part, dram.CHANNEL], tick)
     own[part, dram.FROM_HEAD] += 1
     return token
 

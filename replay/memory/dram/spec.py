@@ -10,6 +10,8 @@ from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.unit.schema import law, value
 
 GROUPINGS = ("lower", "higher")
+SCHEDULERS = ("frfcfs", "fifo")
+FIFO_ENTRIES = 2
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Spec:
     dual_bus: bool = value("flag", "Whether a row and a column command may be issued in one tick")
     free_turnaround: bool = value(
         "flag", "Whether reads follow writes, and writes reads, as they follow their own kind"
+    )
+    scheduler: str = value(
+        "name",
+        "Which request a free bank gets: the oldest that hits its row, else the oldest; under fifo none overtakes",
+        choices=SCHEDULERS,
     )
     queue_entries: int = value("requests", "Requests the scheduler chooses among", 1)
     write_queue_entries: int = value(
@@ -138,20 +145,22 @@ FROM_QUEUE = 27  # fills of its queue back
 BANK_SHIFT = 28  # log2 of the banks
 SECTOR_COLUMNS = 29  # column commands of a sector
 ATOM_BYTES = 30  # of a column command
+FIFO = 31  # 1: no request overtakes another
 
 
 def limits(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
     """The gaps in ticks, then the sizes: int64, in the order of their constants.
 
     The L2 slices of a channel may each have one request in the channel, and share room for as many more as the
-    scheduler and the return queue hold.
+    scheduler and the return queue hold; so they do under FIFO, whose scheduler has two entries, as in GPGPU-Sim.
     """
     shift = (spec.banks // spec.bank_groups).bit_length() - 1 if spec.bank_group_bits == "higher" else 0
-    queued = spec.queue_entries + spec.write_queue_entries
+    queued, fifo = spec.queue_entries + spec.write_queue_entries, spec.scheduler == "fifo"
+    queues = spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low
     return np.array([
         *(GAPS[gap].ticks(spec) for gap in sorted(GAPS)),
-        spec.banks, spec.bank_groups, shift, spec.queue_entries, spec.write_queue_entries, spec.write_high,
-        spec.write_low, spec.return_entries, queued + spec.return_entries - (slices - 1), spec.latency_cycles,
+        spec.banks, spec.bank_groups, shift, *((FIFO_ENTRIES, 0, 0, 0) if fifo else queues),
+        spec.return_entries, queued + spec.return_entries - (slices - 1), spec.latency_cycles,
         spec.dual_bus, to_queue, from_queue, spec.banks.bit_length() - 1, -(-SECTOR_BYTES // spec.atom_bytes),
-        spec.atom_bytes,
+        spec.atom_bytes, fifo,
     ], np.int64)  # fmt: skip

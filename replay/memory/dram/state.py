@@ -116,7 +116,7 @@ class Dram(NamedTuple):
     returned: np.ndarray  # int64[channels * capacity]: requests
     fill: np.ndarray  # int64[slices * from_ring]: tokens
     log: FixedRows  # int64[channels * log_ring, LOG_COLUMNS]: the last commands
-    gap: np.ndarray  # int64[31]: gaps and sizes, as ``spec.limits`` has them
+    gap: np.ndarray  # int64[32]: gaps and sizes, as ``spec.limits`` has them
     stats: FixedRows  # int64[channels, 8]
     shares: Shares
     capacity: int

@@ -49,6 +49,7 @@ class DramConfig:
     queue: int = 64
     return_queue: int = 192
     free_turnaround: bool = False
+    fifo: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class GpuConfig:
     unified_bytes: int = 96 * 1024  # L1 and shared memory together; 0: the L1 keeps its ways
     shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)
     shared_latency: int = 30
+    warp_parts: int = 1  # of a warp, coalesced one after another
     texture: TextureConfig = TextureConfig()
     raster: RasterConfig = RasterConfig()
     instructions: InstructionCacheConfig = InstructionCacheConfig()

@@ -80,6 +80,7 @@ class Dram:
         self.bus = Pipe(config.cl, config.cl + 1)
         self.bus_writes = False
         self.arrived: deque[Request] = deque()
+        self.in_order: deque[Request] = deque()
         self.answers: deque[Request] = deque()
         self.first = 0
         self.waiting = 0  # in the scheduler's queues
@@ -89,7 +90,7 @@ class Dram:
 
     @property
     def is_full(self) -> bool:
-        return self.waiting >= self.config.queue
+        return self.waiting >= (2 if self.config.fifo else self.config.queue)
 
     def push(self, request: Request) -> None:
         self.arrived.append(request)
@@ -126,13 +127,20 @@ class Dram:
         return []
 
     def _schedule(self) -> None:
-        """One free bank a clock gets its next request."""
+        """One free bank a clock gets its next request; in the order of arrival (FIFO) only the first one's."""
         while self.arrived:
             request = self.arrived.popleft()
+            if self.config.fifo:
+                self.in_order.append(request)
+                self.waiting += 1
+                continue
             bank = self.banks[request.place.bank]
             bank.rows.setdefault(request.place.row, deque()).append(request)
             bank.order.append(request)
             self.waiting += 1
+        if self.in_order and (bank := self.banks[self.in_order[0].place.bank]).request is None:
+            bank.request, bank.sent = self.in_order.popleft(), 0
+            self.waiting -= 1
         count = self.config.banks
         for step in range(count):
             bank = self.banks[(step + self.first) % count]

@@ -143,7 +143,7 @@ class Sm:
         if not op.mask:
             return
         if instruction.space == "shared":
-            op.countdown = coalesce.bank_cycles(op)
+            op.countdown = sum(map(coalesce.bank_cycles, op.parts(self.config.warp_parts)))
         elif instruction.space == "texture" and self.config.texture.is_unit:
             self.ldst.ask_unit(op)
         elif instruction.space == "texture":
@@ -157,9 +157,11 @@ class Sm:
                 threads if of_cta else self.config.warps * 32, self.residents if of_cta else 1, self.number,
                 self.config.sms, self.config.local_start,
             )  # fmt: skip
-            op.accesses = coalesce.local_sectors(op, *where)
+            parts = op.parts(self.config.warp_parts)
+            op.accesses = [access for part in parts for access in coalesce.local_sectors(part, *where)]
         elif instruction.space:
-            op.accesses = coalesce.atomic_sectors(op) if instruction.is_atomic else coalesce.sectors(op)
+            of_part = coalesce.atomic_sectors if instruction.is_atomic else coalesce.sectors
+            op.accesses = [access for part in op.parts(self.config.warp_parts) for access in of_part(part)]
             op.has_colours = self.kernel.is_fragment and instruction.is_store and instruction.space == "global"
 
     def _decode(self) -> None:

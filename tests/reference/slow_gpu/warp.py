@@ -1,6 +1,8 @@
 """Warp slots, the scoreboard and the CTA barrier of an SM."""
 
 from collections.abc import Iterator
+from copy import copy
+from typing import Self
 
 from .program import Executed
 
@@ -25,6 +27,13 @@ class Op:
     @property
     def lanes(self) -> int:
         return self.mask.bit_count()
+
+    def parts(self, count: int) -> list[Self]:
+        """The same with the addresses of each part of the warp alone."""
+        found = [copy(self) for _ in range(count)]
+        for number, part in enumerate(found):
+            part.addresses = {lane: at for lane, at in self.addresses.items() if lane * count // 32 == number}
+        return found
 
 
 class Warp:

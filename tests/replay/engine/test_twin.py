@@ -17,8 +17,8 @@ def test_the_twin_executes_every_instruction_once(tmp_path: Path) -> None:
 
 
 # 1480: an access that found no line does so when a fence empties the L1
-# 20022, 20078, 20362: clusters with rare options
-@pytest.mark.parametrize("seed", [*range(60), 1480, 20022, 20078, 20362])
+# 1110: an atomic fills a sector that a store wrote in parts; 20022, 20078, 20362: clusters with rare options
+@pytest.mark.parametrize("seed", [*range(60), 1110, 1480, 20022, 20078, 20362])
 def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None:
     assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
 

@@ -236,7 +236,8 @@ def rare_options(random: Random) -> dict[str, Any]:
         return {}
     return {
         "sm.rotates": random.random() < 0.5, "interconnect.grant_cycles": random.choice((1, 2, 3, 7)),
-        "dram.free_turnaround": random.random() < 0.5,
+        "dram.free_turnaround": random.random() < 0.5, "dram.scheduler": random.choice(("frfcfs", "fifo")),
+        "lsu.warp_parts": random.choice((1, 2, 4, 32)),
     }  # fmt: skip
 
 
@@ -266,6 +267,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         for name, unit in UNITS.items()
     }
     timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
+    timing["fifo"] = dram.get("scheduler") == "fifo"
     return GpuConfig(
         sms=sm["count"], cluster=sm.get("cluster", 1), rotates=sm.get("rotates", True),
         grant_cycles=icnt.get("grant_cycles", 1), perfect=icnt.get("perfect_memory", False),
@@ -287,7 +289,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         local_by_cta=values.get("lsu.local_order", "cta") == "cta",
         round_robin=values.get("interconnect.arbiter") == "round_robin",
         l1_latency=l1["latency_cycles"], l1_banks=l1["banks"], unified_bytes=20480, shared_options=(0, 4096, 16384),
-        shared_latency=values["lsu.shared_latency_cycles"],
+        shared_latency=values["lsu.shared_latency_cycles"], warp_parts=values.get("lsu.warp_parts", 1),
         texture=TextureConfig(texture.pop("sass_accesses"), **texture),
         instructions=InstructionCacheConfig(
             True, l1i["bytes"] // l1i["ways"] // 128, l1i["ways"], l1i["mshr_entries"], l1i["mshr_merges"],

@@ -89,6 +89,8 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
         ("-gpgpu_TB_launch_latency 100", "sm.cta_launch_cycles", 100),
         ("-gpgpu_shmem_num_banks 16", "lsu.shared_banks", 16),
         ("-gpgpu_shmem_limited_broadcast 1", "lsu.one_broadcast", True),
+        ("-gpgpu_shmem_warp_parts 2", "lsu.warp_parts", 2),
+        ("-gpgpu_dram_scheduler 0", "dram.scheduler", "fifo"),
         ("-gpgpu_rt_intersection_latency 1,2,3,4,5,6,7", "rt.triangle_hit_cycles", 6),
         ("-gpgpu_rt_use_l1 0", "rt.cache", "private"),
         ("-gpgpu_cache:dl2 S:64:128:16,F:B:m:L:P,A:192:4,32:0,32", "l2.replacement", "fifo"),

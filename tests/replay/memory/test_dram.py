@@ -15,7 +15,8 @@ from tests.reference.dram_slow import Channel, Request
 
 SPEC = Spec(
     clock_khz=3500500, bus_bytes=2, burst_length=16, data_ratio=4, banks=16, bank_hash="linear", bank_groups=4,
-    bank_group_bits="lower", dual_bus=False, free_turnaround=False, queue_entries=64, write_queue_entries=0,
+    bank_group_bits="lower", dual_bus=False, free_turnaround=False, scheduler="frfcfs",
+    queue_entries=64, write_queue_entries=0,
     write_high=0, write_low=0,
     return_entries=192, latency_cycles=96, ccd=4, ccd_long=6, rrd=12, rcd=24, ras=55, rp=24, rc=78, cl=24, wl=8,
     cdlr=10, wr=24, rtpl=4,
@@ -87,7 +88,7 @@ def random_requests(rng: np.random.Generator, count: int, slices: int, spec: Spe
     return np.stack([np.cumsum(gaps), rng.integers(slices, size=count), place, columns, write], axis=1).astype(np.int64)
 
 
-def random_spec(rng: np.random.Generator) -> Spec:
+def random_spec(rng: np.random.Generator, scheduler: str) -> Spec:
     """The RTX 2060's DRAM with some other rules."""
     write_queue = int(rng.choice([0, 0, 32]))
     return replace(
@@ -95,6 +96,7 @@ def random_spec(rng: np.random.Generator) -> Spec:
         bank_group_bits=str(rng.choice(["lower", "higher"])),
         dual_bus=bool(rng.random() < 0.2),
         free_turnaround=bool(rng.random() < 0.2),
+        scheduler=scheduler,
         queue_entries=int(rng.choice([4, 64])),
         return_entries=int(rng.choice([2, 192])),
         write_queue_entries=write_queue,
@@ -106,10 +108,11 @@ def random_spec(rng: np.random.Generator) -> Spec:
     )
 
 
+@pytest.mark.parametrize("scheduler", ["frfcfs", "fifo"])
 @pytest.mark.parametrize("seed", range(60))
-def test_every_event_is_that_of_the_slow_twin(seed: int) -> None:
+def test_every_event_is_that_of_the_slow_twin(seed: int, scheduler: str) -> None:
     rng = np.random.default_rng(seed)
-    spec, slices = random_spec(rng), int(rng.choice([1, 2]))
+    spec, slices = random_spec(rng, scheduler), int(rng.choice([1, 2]))
     requests = random_requests(rng, 300, slices, spec)
     closed = rng.random((997, slices)) < rng.choice([0.0, 0.9])
     cycles = int(requests[-1, 0]) + 12000
@@ -123,7 +126,7 @@ def test_every_event_is_that_of_the_slow_twin(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_counters_can_be_read_as_of_an_earlier_cycle(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    spec, slices = random_spec(rng), int(rng.choice([1, 2]))
+    spec, slices = random_spec(rng, "frfcfs"), int(rng.choice([1, 2]))
     requests, closed = random_requests(rng, 40, slices, spec), np.zeros((1, slices), bool)
     for cycle in rng.integers(1, int(requests[-1, 0]) + 1000, 12).tolist():
         _, counters = engine(spec, slices, requests, closed, cycle + AHEAD, cycle)

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -64,7 +65,7 @@ GLOBAL, SHARED, GENERIC, LOCAL = range(4)
 
 def static_rules(
     space: int, atomic: bool, wide: bool, block_bytes: int = 0, thread_bytes: int = 0, banks: int = 32,
-    broadcast: bool = False,
+    broadcast: bool = False, parts: int = 1,
 ) -> Static:  # fmt: skip
     """Instructions of every size in one space; generic addresses are shared memory."""
     every = np.ones(len(SIZES), np.int64)
@@ -73,6 +74,7 @@ def static_rules(
     return Static(
         SIZES, every == atomic, every == 0, every == 0, every * space, window, window, every * thread_bytes,
         sectors * (block_bytes == 0), every * CTA_WARPS, every * 0, every == 0, block_bytes, wide, banks, broadcast,
+        parts,
     )  # fmt: skip
 
 
@@ -125,6 +127,19 @@ def test_conflicts_of_other_banks_and_of_one_broadcast_are_the_twins(
     for lanes, _, conflict, _ in coalesced(static_rules(SHARED, False, False, banks=banks, broadcast=broadcast), 5):
         words = list(lanes.values())
         assert conflict == (slow.broadcast_cycles(words, banks) if broadcast else slow.bank_cycles(words, 1, banks))
+
+
+@pytest.mark.parametrize("parts", [2, 8, 32])
+def test_parts_of_a_warp_share_neither_sectors_nor_words(slow: ModuleType, parts: int) -> None:
+    def of_parts(lanes: dict[int, int]) -> list[list[int]]:
+        found = [[at for lane, at in lanes.items() if lane * parts // 32 == part] for part in range(parts)]
+        return [part for part in found if part]
+
+    for lanes, size, conflict, accesses in coalesced(static_rules(GLOBAL, False, False, parts=parts), 6):
+        expected = [sorted(slow.sectors(part, size).items(), reverse=True) for part in of_parts(lanes)]
+        assert (conflict, accesses) == (0, list(chain.from_iterable(reversed(expected))))
+    for lanes, _, conflict, _ in coalesced(static_rules(SHARED, False, False, parts=parts), 7):
+        assert conflict == sum(slow.bank_cycles(part, 1) for part in of_parts(lanes))
 
 
 def test_local_accesses_are_the_twins(slow: ModuleType) -> None:
