@@ -1,7 +1,7 @@
 """From a program and a scene to a trace: acceleration structure, rays, and every warp's execution."""
 
 LAYERS = (
-    "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "motion", "bvh", "rays", "link", "units",
+    "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "free_space", "motion", "bvh", "rays", "link", "units",
     "record", "warp", "emit", "lower", "interp", "raster", "run", "api", "shading", "launchfile", "graphics", "render",
     "launch", "draw", "opcodes",
 )  # fmt: skip

@@ -10,8 +10,6 @@ from rayplay.formats.guard.nearest import meant
 from rayplay.formats.guard.strict import Place, read
 
 FOLDER = Path(__file__).parent / "devices"
-LOAD_BYTES = 4
-"""Bytes that one lane loads by one memory instruction (docs/sources/tuner.md#readings)."""
 
 
 def _above_zero(value: float, place: Place) -> None:
@@ -40,6 +38,15 @@ class Caches:
 
 
 @dataclass(frozen=True)
+class RayUnit:
+    """Parameters of a ray-tracing unit, as the model that knows it takes them."""
+
+    warps: int = _value("", "warps that the unit of a core serves at a time")
+    record_cycles: float = _value("", "for a BVH record whose data are near, until a lane asks for its next one")
+    request_cycles: float = _value("", "between two requests of the unit")
+
+
+@dataclass(frozen=True)
 class Device:
     """A GPU as the model sees it; the papers' symbols stand before the meaning.
 
@@ -58,6 +65,7 @@ class Device:
     uncoalesced_delay_cycles: float = _value("c_du", "departure delay of each access of an uncoalesced instruction")
     has_cache: bool = _flag("whether a cache serves global loads, so that m^2 of them never leave it")
     caches: Caches | None = None
+    rays: RayUnit | None = None
 
     def milliseconds(self, cycles: Any) -> Any:
         """Time of core cycles."""
@@ -82,12 +90,13 @@ def read_device(name: str) -> Device:
 def as_toml(device: Device) -> str:
     """The device as a file that ``read_device`` reads, each value with its meaning."""
     lines = [f"# {device.name} as the analytical model sees it.", f'name = "{device.name}"', *_values(device)]
-    if device.caches:
-        lines += ["", "[caches]", *_values(device.caches)]
+    for name in ("caches", "rays"):
+        if part := getattr(device, name):
+            lines += ["", f"[{name}]", *_values(part)]
     return "\n".join(lines) + "\n"
 
 
-def _values(part: Device | Caches) -> Iterator[str]:
+def _values(part: Device | Caches | RayUnit) -> Iterator[str]:
     for entry in fields(part):
         if "doc" in entry.metadata:
             value = getattr(part, entry.name)
