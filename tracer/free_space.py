@@ -20,7 +20,7 @@ ENDS = (0.4, 0.7)
 FAN = 3
 """Rays of a look, in x and in y."""
 FARTHEST = 2.0
-"""A ray that meets nothing: distances to what the camera looks at."""
+"""Distances to what the camera looks at, beyond which a ray sees no farther."""
 LEAST_VIEW = 0.8
 """A camera sees at least this share of how far the first one does, by the distances to what they look at."""
 
@@ -50,14 +50,15 @@ def _is_blocked(corners: NDArray[np.float64], before: Camera, camera: Camera) ->
 
 
 def _view(corners: NDArray[np.float64], camera: Camera) -> float:
-    """How far a camera sees, the mean of some rays, by the distance to what it looks at."""
+    """How far a camera sees, the mean of some rays, by the distance to what it looks at; 0 where it sees nothing."""
     forward = np.subtract(camera.look_at, camera.eye)
     right = np.cross(forward, camera.up)
     right *= np.linalg.norm(forward) / np.linalg.norm(right)
     up = np.cross(right, forward) / np.linalg.norm(forward)
     places = np.linspace(-0.5, 0.5, FAN) * np.tan(np.radians(camera.vfov_deg) / 2)
     rays = np.array([forward + x * right + y * up for x in places for y in places])
-    return float(np.mean(np.minimum(nearest(np.array(camera.eye, np.float64), rays, corners), FARTHEST)))
+    depth = nearest(np.array(camera.eye, np.float64), rays, corners)
+    return float(np.minimum(depth, FARTHEST, where=np.isfinite(depth), out=np.zeros_like(depth)).mean())
 
 
 def world_triangles(scene: Scene) -> NDArray[np.float64]:

@@ -65,7 +65,7 @@ class Readings:
 
     cache_exponent  "outer": 2^-(x/cache_steps - 1), all cached up to ``cache_steps`` nodes; "literal": as printed.
     cache_steps     traversals per halving of the share of accesses that the cache serves.
-    cache           whether the cache serves m^2 of the primary rays: "device", as the device has one; "always"; "never".
+    cache           whether the cache serves m^2 of the primary rays: "device", as that has one; "always"; "never".
     repetitions     "plain": fractions count as they are; "whole": at least 1.
     accesses        of an uncoalesced instruction; 0: the threads of a warp.
     load_bytes      that a lane loads by one memory instruction.

@@ -1,5 +1,6 @@
 """Work that warps do, from some blocks of a frame at full size: divergence is in the count."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -19,11 +20,16 @@ from rayplay.tuner.settings import Settings
 KINDS = ("instructions", "alone", "waits", "loads", "records", "requests")
 
 
+LEAST_WARPS, MOST_COST, REQUEST_COST = 64, 7e6, 100.0
+"""Warps of a look in any case, else warp instructions of one (some 30 ms of a processor), and what a request of the
+ray-tracing unit counts for."""
+
+
 @dataclass(frozen=True)
 class Look:
     """How much of a frame is executed before it is predicted.
 
-    warps   of it, at equal distances.
+    warps   of it at most, at equal distances; fewer where that costs more than ``MOST_COST``.
     probes  rays of the second of two looks; the time of other numbers of rays lies on the straight line through both.
     """
 
@@ -170,6 +176,17 @@ class TracedRays:
         np.add.at(self.rays[:, 1], place[first][one >> 32], self.chunks[one & 0xFFFFFFFF])
 
 
-def sampled_step(blocks: int, warps_per_block: int, warps: int) -> int:
-    """Every how many blocks one is sampled for ``warps`` warps."""
-    return max(blocks * warps_per_block // warps, 1)
+def sampled_step(blocks: int, warps_per_block: int, warps: int, columns: int) -> int:
+    """Every how many blocks one is sampled for ``warps`` warps or more; samples fall into all ``columns`` of blocks."""
+    step = max(blocks * warps_per_block // warps, 1)
+    while math.gcd(step, columns) > 1:
+        step -= 1
+    return step
+
+
+def affordable(renderer: Renderer, size: tuple[int, int], settings: Settings, caches: Caches, look: Look) -> Look:
+    """``look`` with as many warps as ``MOST_COST`` allows, by some warps of the scene's own view."""
+    probed = replace(settings, occlusion_rays=look.probes)
+    pilot = renderer.execute(renderer.scene.camera, size, probed, caches, LEAST_WARPS)
+    cost = float(pilot.instructions.mean() + REQUEST_COST * pilot.requests.mean())
+    return replace(look, warps=min(max(int(MOST_COST / max(cost, 1.0)), LEAST_WARPS), look.warps))

@@ -76,7 +76,7 @@ class HardwareRenderer:
         """Count the work of some warps of a frame, at equal distances."""
         width, height = settings.scaled(size)
         blocks, columns = self.blocks((width, height)), -(-width // LANES)
-        step = sampled_step(blocks, 1, warps)
+        step = sampled_step(blocks, 1, warps, columns)
         sampled = np.arange(0, blocks, step)
         selected = np.zeros((height, columns * LANES), bool)
         selected.reshape(-1, LANES)[sampled] = True

@@ -150,7 +150,7 @@ class SoftwareRenderer:
         """Count the work of some warps of a frame: blocks at equal distances are rendered at full size."""
         width, height = settings.scaled(size)
         blocks = self.blocks((width, height))
-        step = sampled_step(blocks, WARPS, warps)
+        step = sampled_step(blocks, WARPS, warps, -(-width // TILE))
         sampled = -(-blocks // step)
         if caches not in self._block_work:
             self._block_work[caches] = block_work([(self.function, build(self.function))], caches)

@@ -24,7 +24,7 @@ class Knob:
 
     name      field of ``Settings``.
     values    float64[n], in ascending quality.
-    looked    values at which a frame is looked at; none for a number of rays, whose work is a straight line through two.
+    looked    values at which a frame is looked at; none of a number of rays, whose work is a straight line.
     knots     values whose time the model predicts; the time of others lies on straight lines between them.
     """
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,9 @@ from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.controller import Feedback, Policy, choose
 from rayplay.tuner.counts import Readings
 from rayplay.tuner.device import Device
-from rayplay.tuner.executed import Look, Renderer
+from rayplay.tuner.executed import Look, Renderer, affordable
 from rayplay.tuner.knobs import Candidates
-from rayplay.tuner.modern import FIRST, Hits
+from rayplay.tuner.modern import FIRST, Hits, caches_of
 from rayplay.tuner.plant import Measured
 from rayplay.tuner.settings import Settings
 from rayplay.tuner.times import candidate_times
@@ -57,11 +58,19 @@ class Loop:
     readings: Readings = field(default_factory=Readings)
     look: Look = field(default_factory=Look)
 
+    @cached_property
+    def affordable_look(self) -> Look:
+        """Of a scene whose rays visit much, fewer warps are executed."""
+        if self.model == "paper":
+            return self.look
+        settings = self.candidates.settings[-1]
+        return affordable(self.renderer, self.size, settings, caches_of(self.device), self.look)
+
     def times(self, camera: Camera, hits: Hits = FIRST) -> NDArray[np.float64]:
         """Milliseconds of each candidate by the model: float64[candidates]; ``hits`` of the frame before."""
         return candidate_times(
             self.model, self.renderer, self.device, camera, self.size, self.candidates, hits, self.resident_blocks,
-            self.readings, self.look,
+            self.readings, self.affordable_look,
         )  # fmt: skip
 
     def run(self, cameras: Sequence[Camera], controller: str) -> Iterator[Frame]:

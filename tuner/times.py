@@ -80,7 +80,8 @@ def _cycles(
     swept: dict[str, NDArray[np.float64]], readings: Readings,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Cycles by one look; ``swept`` has the values of at most one field of the settings. float64[values, or 1]."""
-    load = look_at(renderer, camera, *size, settings, readings)
+    seen = replace(settings, shadow_rays=float(np.max(swept.get("shadow_rays", settings.shadow_rays))))
+    load = look_at(renderer, camera, *size, seen, readings)
     varied = {name: swept.get(name, getattr(settings, name)) for name in ("occlusion_rays", "shadow_rays", "samples")}
     counted = count_instructions(
         renderer.counts, load, varied["occlusion_rays"], varied["shadow_rays"], device.has_cache, readings

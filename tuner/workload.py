@@ -13,20 +13,23 @@ def look_at(
     renderer: SoftwareRenderer, camera: Camera, width: int, height: int, settings: Settings,
     readings: Readings | None = None, seed: int = 1,
 ) -> Workload:  # fmt: skip
-    """The load of a frame of ``width`` x ``height`` pixels with the settings' radius, shadow rays included."""
+    """The load of a frame of ``width`` x ``height`` pixels with the settings' radius, and a shadow ray where they have some."""
     readings = readings or Readings()
     small = max(width // readings.shrink, 1), max(height // readings.shrink, 1)
-    visits = renderer.look(camera, *small, Settings(readings.probes, settings.radius, 1), seed)
-    return workload_of(visits, readings.region)
+    shadow_rays = int(settings.shadow_rays > 0)
+    visits = renderer.look(camera, *small, Settings(readings.probes, settings.radius, shadow_rays), seed)
+    return workload_of(visits, readings.region, shadow_rays)
 
 
-def workload_of(visits: NDArray[np.void], region: int = REGION) -> Workload:
-    """Averages over what rays visited: ``VISIT``[rays, height, width], primary, shadow, then occlusion rays.
+def workload_of(visits: NDArray[np.void], region: int = REGION, shadow_rays: int = 1) -> Workload:
+    """Averages over what rays visited: ``VISIT``[rays, height, width], primary, shadow (one or none), then
+    occlusion rays.
 
     Occlusion nodes count over all pixels, 0 where the primary ray misses; triangles over pixels that it hits, as the
     equations weigh them (docs/sources/tuner.md#instructions).
     """
-    primary, shadow, occlusion = visits[0], visits[1], visits[2:]
+    primary, occlusion = visits[0], visits[1 + shadow_rays :]
+    shadow = visits[shadow_rays] if shadow_rays else np.zeros_like(primary)
     hit = primary["hit"] > 0
     share = float(hit.mean())
     return Workload(

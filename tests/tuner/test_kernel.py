@@ -124,7 +124,9 @@ def test_a_look_counts_what_the_rays_visit(cornell: SoftwareRenderer) -> None:
     assert load.hit_share == hit.mean()
     assert load.occlusion_intersections == visits[2:]["triangles"][:, hit].mean()
     assert not visits[1:]["nodes"][:, ~hit].any()
-    assert look_at(cornell, camera, 160, 120, Settings(8, 0.2)) == load
+    assert look_at(cornell, camera, 160, 120, Settings(8, 0.2, 3)) == load
+    without = look_at(cornell, camera, 160, 120, Settings(8, 0.2))
+    assert (without.shadow_traversals, without.primary_traversals) == (0, load.primary_traversals)
     longer = look_at(cornell, camera, 160, 120, Settings(8, 0.9))
     assert longer.occlusion_traversals > load.occlusion_traversals
 

@@ -1,5 +1,7 @@
 """Fractions of rays: what warps trace, and in what order of candidates."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def test_the_mean_is_what_is_wanted_in_any_part_of_the_picture(wanted: float) ->
 def test_more_are_wanted_more_are_traced_by_every_warp() -> None:
     column, row = np.meshgrid(np.arange(16), np.arange(16))
     steps = [rays_of(wanted / RANKS, column, row) for wanted in range(0, 3 * RANKS, 5)]
-    assert all((one <= two).all() for one, two in zip(steps, steps[1:], strict=False))
+    assert all((one <= two).all() for one, two in pairwise(steps))
 
 
 def test_the_program_in_software_traces_as_many() -> None:
