@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "replay": {"formats"},
     "zatel": {"formats", "replay"},
     "hypa": {"formats", "ptx", "tracer"},
-    "tuner": {"formats", "ptx", "tracer", "replay"},
+    "tuner": {"formats", "ptx", "tracer", "replay", "zatel"},
     "crisp": {"formats", "tracer", "replay", "zatel"},
     "animation": {"formats", "tracer", "replay", "zatel"},
     "report": {"formats", "tracer", "replay"},

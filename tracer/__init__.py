@@ -1,9 +1,9 @@
 """From a program and a scene to a trace: acceleration structure, rays, and every warp's execution."""
 
 LAYERS = (
-    "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "motion", "bvh", "rays", "link", "units",
-    "record", "warp", "emit", "lower", "interp", "raster", "run", "api", "shading", "launchfile", "graphics", "render",
-    "launch", "draw", "opcodes",
+    "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "free_space", "motion", "bvh", "rays",
+    "link", "units", "record", "warp", "emit", "lower", "interp", "raster", "run", "api", "shading", "launchfile",
+    "graphics", "render", "launch", "draw", "opcodes",
 )  # fmt: skip
 """Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""
 COMPILED = (

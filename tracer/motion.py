@@ -1,6 +1,7 @@
 """Animations of a scene: a camera that orbits and closes in, turns on the spot, or follows the keyframes of a file,
 which may move instances too."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import build
 from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.tracer.free_space import ENDS, SWINGS, Way, first_free
 from rayplay.tracer.scenes.description import LARGEST_COORDINATE, Camera, Instance, Scene
 from rayplay.tracer.scenes.sound import check_camera
 
@@ -71,38 +73,63 @@ def scenes(scene: Scene, path: str, frames: int) -> list[Scene]:
             instances[moving.instance] = _moved(scene.instances[moving.instance], offset, float(degrees), place)
     return [
         replace(scene, camera=camera, instances=instances)
-        for camera, instances in zip(cameras(scene.camera, path, frames), placed, strict=True)
+        for camera, instances in zip(cameras(scene, path, frames), placed, strict=True)
     ]
 
 
-def cameras(camera: Camera, path: str, frames: int) -> list[Camera]:
+def cameras(scene: Scene, path: str, frames: int) -> list[Camera]:
     """The camera of each frame.
 
-    path  "orbit": once round the point that ``camera`` looks at, and closer. "turn": on the spot, by 180 degrees in
-          the middle of the frames. FILE.json: keys, with straight lines between them.
+    path  "orbit": once round the point that the scene's camera looks at, and closer; where walls are in the way, it
+          swings from side to side in the free space before them or, without such, turns on the spot. "turn": on the
+          spot, by 180 degrees in the middle of the frames. FILE.json: keys, with straight lines between them.
 
     Raises ``UserError`` for an unknown path, and for keys that are not in order or cannot see.
     """
     if path.endswith(".json"):
-        return _along(camera, Path(path), frames)
+        return _along(scene.camera, Path(path), frames)
     if path not in PATHS:
         raise UserError(f"--path {path}: must be a .json file or one of {', '.join(PATHS)}")
-    return [
-        _orbit(camera, frame / frames) if path == "orbit" else _turn(camera, frame, frames) for frame in range(frames)
-    ]
+    if path == "turn":
+        return [_turn(scene.camera, frame, frames) for frame in range(frames)]
+    way = orbit_of(scene)
+    return [way(frame / frames) for frame in range(frames)]
 
 
-def _orbit(camera: Camera, part: float) -> Camera:
+def orbit_of(scene: Scene) -> Way:
+    """The orbit through a scene: part of the way, 0 to 1 -> camera."""
+    camera = scene.camera
+
+    def round_it(part: float) -> Camera:
+        return _orbit(camera, ORBIT_DEGREES * part, 1 + (ORBIT_END - 1) * part)
+
+    def swing(degrees: float, end: float) -> Way:
+        return lambda part: _orbit(camera, degrees * math.sin(2 * math.pi * part), 1 + (end - 1) * part)
+
+    def on_the_spot(part: float) -> Camera:
+        return _looking(camera, ORBIT_DEGREES * part)
+
+    ways = [round_it, *(swing(degrees, end) for degrees in SWINGS for end in ENDS)]
+    return first_free(scene, ways) or on_the_spot
+
+
+def _orbit(camera: Camera, degrees: float, distance: float) -> Camera:
     centre = np.array(camera.look_at, np.float64)
-    away = _turned(np.array(camera.eye, np.float64) - centre, camera.up, ORBIT_DEGREES * part)
-    return replace(camera, eye=_place(centre + away * (1 + (ORBIT_END - 1) * part)))
+    away = _turned(np.array(camera.eye, np.float64) - centre, camera.up, degrees)
+    return replace(camera, eye=_place(centre + away * distance))
 
 
 def _turn(camera: Camera, frame: int, frames: int) -> Camera:
     if frame < frames // 2:
         return camera
+    return _looking(camera, 180.0)
+
+
+def _looking(camera: Camera, degrees: float) -> Camera:
+    """Turned on the spot."""
     eye = np.array(camera.eye, np.float64)
-    return replace(camera, look_at=_place(eye + _turned(np.array(camera.look_at, np.float64) - eye, camera.up, 180.0)))
+    ahead = _turned(np.array(camera.look_at, np.float64) - eye, camera.up, degrees)
+    return replace(camera, look_at=_place(eye + ahead))
 
 
 def _turned(vector: NDArray[np.float64], up: tuple[float, ...], degrees: float) -> NDArray[np.float64]:

@@ -2,6 +2,6 @@
 target."""
 
 LAYERS = (
-    "device", "counts", "hong_kim", "model", "controller", "loops", "kernel", "workload", "executed", "schedule",
-    "modern", "fit", "loop", "report", "study", "verbs",
+    "device", "counts", "hong_kim", "model", "controller", "settings", "knobs", "loops", "executed", "kernel",
+    "hardware", "workload", "schedule", "modern", "fit", "plant", "times", "loop", "report", "study", "verbs",
 )  # fmt: skip

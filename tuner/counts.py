@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 CACHE_STEPS = 23.0
 """Traversals per halving in the estimate of the cache (docs/sources/tuner.md#readings)."""
+REGION = 8
+"""Rays of a look, in x and in y, whose last leaves are compared."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,37 @@ class Workload:
 
 @dataclass(frozen=True)
 class Readings:
-    """Choices where the paper is unclear (docs/sources/tuner.md#readings).
+    """Choices where the paper is unclear; docs/sources/tuner.md#readings has the reason of each default.
 
-    cache_exponent  "outer": 2^-(x/23 - 1), all cached up to 23 nodes; "literal": 2^(-x/23 - 1), as printed.
+    cache_exponent  "outer": 2^-(x/cache_steps - 1), all cached up to ``cache_steps`` nodes; "literal": as printed.
+    cache_steps     traversals per halving of the share of accesses that the cache serves.
+    cache           whether the cache serves m^2 of the primary rays: "device", as that has one; "always"; "never".
+    repetitions     "plain": fractions count as they are; "whole": at least 1.
+    accesses        of an uncoalesced instruction; 0: the threads of a warp.
+    load_bytes      that a lane loads by one memory instruction.
+    shrink          pixels of the frame, in x and in y, that one pixel of a look stands for.
+    region          rays of a look, in x and in y, whose last leaves are compared.
+    probes          rays of ambient occlusion that a look traces a pixel.
     """
 
     cache_exponent: str = "outer"
+    cache_steps: float = CACHE_STEPS
+    cache: str = "device"
+    repetitions: str = "plain"
+    accesses: int = 0
+    load_bytes: int = 4
+    shrink: int = 8
+    region: int = REGION
+    probes: int = 4
+
+    def __post_init__(self) -> None:
+        words = {"cache_exponent": ("outer", "literal"), "cache": ("device", "always", "never")}
+        for name, known in (words | {"repetitions": ("plain", "whole")}).items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)}")
+        for name in ("cache_steps", "load_bytes", "shrink", "region", "probes"):
+            if not 0 < getattr(self, name) < 2**20:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -101,18 +128,20 @@ def count_instructions(
         + kernel.compute_per_intersection * (intersections + load.occlusion_intersections * load.hit_share * a_r)
         + kernel.compute_constant
     )
+    readings = readings or Readings()
+    has_cache = has_cache if readings.cache == "device" else readings.cache == "always"
     cached = load.coherence**2 if has_cache else 0.0
     first = kernel.memory_per_traversal * traversals + kernel.memory_per_intersection * intersections
     first = (first + kernel.memory_constant) * (1 - cached)
     after = kernel.memory_per_traversal * load.occlusion_traversals * a_r
     after = after + load.hit_share * kernel.memory_per_intersection * a_r / 2
-    after = after * occlusion_misses(load, readings or Readings())
+    after = after * occlusion_misses(load, readings)
     compute, first, after = np.broadcast_arrays(compute, first, after)
     return Instructions(compute, first * (1 - load.coherence) + after, first * load.coherence)
 
 
 def occlusion_misses(load: Workload, readings: Readings) -> float:
     """a_ca: share of the occlusion rays' accesses that no cache serves."""
-    steps = (load.occlusion_traversals + load.primary_traversals) / CACHE_STEPS
+    steps = (load.occlusion_traversals + load.primary_traversals) / readings.cache_steps
     exponent = 1 - steps if readings.cache_exponent == "outer" else -steps - 1
     return 1 - min(1.0, 2.0**exponent)

@@ -11,8 +11,6 @@ from rayplay.formats.guard.nearest import meant
 from rayplay.formats.guard.strict import Place, read
 
 FOLDER = Path(__file__).parent / "devices"
-LOAD_BYTES = 4
-"""Bytes that one lane loads by one memory instruction (docs/sources/tuner.md#readings)."""
 
 
 LEAST, MOST = 1e-6, 1e9
@@ -45,6 +43,15 @@ class Caches:
 
 
 @dataclass(frozen=True)
+class RayUnit:
+    """Parameters of a ray-tracing unit, as the model that knows it takes them."""
+
+    warps: int = _value("", "warps that the unit of a core serves at a time")
+    record_cycles: float = _value("", "for a BVH record whose data are near, until a lane asks for its next one")
+    request_cycles: float = _value("", "between two requests of the unit")
+
+
+@dataclass(frozen=True)
 class Device:
     """A GPU as the model sees it; the papers' symbols stand before the meaning.
 
@@ -63,6 +70,7 @@ class Device:
     uncoalesced_delay_cycles: float = _value("c_du", "departure delay of each access of an uncoalesced instruction")
     has_cache: bool = _flag("whether a cache serves global loads, so that m^2 of them never leave it")
     caches: Caches | None = None
+    rays: RayUnit | None = None
 
     def milliseconds(self, cycles: Any) -> Any:
         """Time of core cycles."""
@@ -88,12 +96,13 @@ def as_toml(device: Device) -> str:
     """The device as a file that ``read_device`` reads, each value with its meaning."""
     name = json.dumps(device.name, ensure_ascii=False)  # which TOML reads alike
     lines = [f"# {device.name} as the analytical model sees it.", f"name = {name}", *_values(device)]
-    if device.caches:
-        lines += ["", "[caches]", *_values(device.caches)]
+    for part_name in ("caches", "rays"):
+        if part := getattr(device, part_name):
+            lines += ["", f"[{part_name}]", *_values(part)]
     return "\n".join(lines) + "\n"
 
 
-def _values(part: Device | Caches) -> Iterator[str]:
+def _values(part: Device | Caches | RayUnit) -> Iterator[str]:
     for entry in fields(part):
         if "doc" in entry.metadata:
             value = getattr(part, entry.name)

@@ -1,94 +1,123 @@
-"""Instructions that warps execute, from some blocks of a frame at full size: divergence is in the count."""
+"""Work that warps do, from some blocks of a frame at full size: divergence is in the count."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function
-from rayplay.tracer.scenes.description import Camera
+from rayplay.replay.gpu.description import Gpu
+from rayplay.tracer.record.visits import AnySink
+from rayplay.tracer.scenes.description import Camera, Scene
 from rayplay.tuner.device import Caches
-from rayplay.tuner.kernel import TILE, Renderer, Settings, tiles
+from rayplay.tuner.settings import Settings
 
-SAMPLE_BLOCKS = 96
-"""Blocks of a frame that are executed."""
-PROBES = 4
-"""Rays of ambient occlusion for the second of two points of a line."""
-WARPS = TILE * TILE // 32
+KINDS = ("instructions", "alone", "waits", "loads", "records", "requests")
+
+
+LEAST_WARPS, MOST_COST, REQUEST_COST = 64, 7e6, 100.0
+"""Warps of a look in any case, else warp instructions of one (some 30 ms of a processor), and what a request of the
+ray-tracing unit counts for."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How much of a frame is executed before it is predicted.
+
+    warps   of it at most, at equal distances; fewer where that costs more than ``MOST_COST``.
+    probes  rays of the second of two looks; the time of other numbers of rays lies on the straight line through both.
+    """
+
+    warps: int = 192
+    probes: float = 4
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Of each warp of the sampled blocks: float64[sampled blocks, WARPS, candidates].
+    """Work of each warp of the sampled blocks: ``work``, float64[sampled blocks, warps of a block, ``KINDS``].
 
     instructions  warp instructions.
-    alone         cycles of the warp alone, without waits for memory.
+    alone         cycles of the warp alone, without waits for memory and for the ray-tracing unit.
     waits         block visits that wait for memory: a load, and loads of the same visit with it.
     loads         memory instructions.
+    records       BVH records that the ray-tracing unit visits one after another: of each trace the lane's with most.
+    requests      different records of a trace, that the unit asks for.
     step          every step-th block of the launch is sampled.
     """
 
-    instructions: NDArray[np.float64]
-    alone: NDArray[np.float64]
-    waits: NDArray[np.float64]
-    loads: NDArray[np.float64]
+    work: NDArray[np.float64]
     step: int
 
+    def __getattr__(self, name: str) -> NDArray[np.float64]:
+        if name not in KINDS:
+            raise AttributeError(name)
+        return self.work[..., KINDS.index(name)]
 
-class BlockVisits:
-    """A ``VisitSink`` that counts each warp's visits of each basic block: int64[warps, basic blocks]."""
+    def towards(self, other: "Executed", part: float) -> "Executed":
+        """On the straight line from this (``part`` 0) to ``other`` (1), and behind it."""
+        return replace(self, work=self.work + part * (other.work - self.work))
 
-    def __init__(self, warps: int, blocks: int) -> None:
-        self.visits = np.zeros((warps, blocks), np.int64)
+
+class Renderer(Protocol):
+    """A scene in device memory and a program that renders it."""
+
+    scene: Scene
+    digest: str
+
+    def render(
+        self, camera: Camera, size: tuple[int, int], settings: Settings, sink: AnySink = None, seed: int = 1
+    ) -> NDArray[np.float32]:
+        """Render an image, float32[height, width, 4], of the scaled size; ``sink`` takes the trace of the launch."""
+
+    def blocks(self, size: tuple[int, int]) -> int:
+        """Blocks of a launch."""
+
+    def resident_blocks(self, gpu: Gpu, size: tuple[int, int]) -> int:
+        """Blocks of the program that an SM of the GPU holds at a time."""
+
+    def execute(
+        self, camera: Camera, size: tuple[int, int], settings: Settings, caches: Caches, warps: int = 192
+    ) -> Executed:
+        """Count the work of ``warps`` warps of a frame."""
+
+
+@dataclass
+class WarpVisits:
+    """A ``VisitSink`` that counts visits of each basic block: int64[warps, basic blocks]."""
+
+    visits: NDArray[np.int64]
 
     def put_visits(self, warp_id: NDArray[np.int64], end: NDArray[np.int64], visits: NDArray[np.uint32]) -> None:
         """Count visits as they are made."""
-        warp = np.repeat(warp_id, np.diff(end, prepend=0))
-        places = warp * self.visits.shape[1] + visits[:, 0]
-        self.visits += np.bincount(places, minlength=self.visits.size).reshape(self.visits.shape)
+        add_visits(self.visits, np.repeat(warp_id, np.diff(end, prepend=0)), visits[:, 0])
 
 
-def execute(
-    renderer: Renderer,
-    camera: Camera,
-    size: tuple[int, int],
-    settings: Settings,
-    occlusion_rays: NDArray[np.int64],
-    caches: Caches,
-) -> Executed:
-    """Count what warps of a frame execute with each number of occlusion rays.
-
-    Two runs of the sampled blocks, without occlusion rays and with ``PROBES``, give a straight line.
-    """
-    step = max(tiles(*size) // SAMPLE_BLOCKS, 1)
-    sampled = -(-tiles(*size) // step)
-    per_block = _per_block(renderer.function, caches.dependent_cycles, caches.alone_cycles)
-    ends = []
-    for rays in (0, PROBES):
-        sink = BlockVisits(sampled * WARPS, len(per_block))
-        renderer.sample(camera, *size, Settings(rays, settings.radius, settings.shadow_rays), sink, step)
-        ends.append((sink.visits @ per_block).reshape(sampled, WARPS, 4))
-    slope = (ends[1] - ends[0]) / PROBES
-    lines = ends[0][..., None] + slope[..., None] * occlusion_rays
-    return Executed(lines[:, :, 0], lines[:, :, 1], lines[:, :, 2], lines[:, :, 3], step)
+def add_visits(counts: NDArray[np.int64], warp: NDArray[np.integer[Any]], block: NDArray[np.integer[Any]]) -> None:
+    """Count visits of basic blocks by warps, in place."""
+    width = counts.shape[1]
+    counts += np.bincount(warp.astype(np.int64) * width + block, minlength=counts.size).reshape(counts.shape)
 
 
-def _per_block(function: Function, latency: float, issue: float) -> NDArray[np.float64]:
-    """float64[blocks, 4]: instructions, cycles alone, whether a visit waits for memory, memory instructions."""
-    cfg, rows = build(function), []
-    live = Liveness(function, cfg)
-    for block in cfg.blocks:
-        places = range(block.first, block.first + block.count)
-        body = function.body[block.first : block.first + block.count]
-        loads = [i.opcode == "ld" and not {"param", "shared"} & set(i.modifiers) for i in body]
-        stores = [i.opcode == "st" and "shared" not in i.modifiers for i in body]
-        chain = in_order_cycles(
-            [live.reads[p] for p in places], [live.writes[p] for p in places], loads, latency, issue
-        )
-        rows.append((len(body), chain, any(loads), sum(loads) + sum(stores)))
+def block_work(functions: Iterable[tuple[Function, Cfg]], caches: Caches) -> NDArray[np.float64]:
+    """float64[basic blocks, 4]: instructions, cycles alone, whether a visit waits for memory, memory instructions."""
+    rows = []
+    for function, cfg in functions:
+        live = Liveness(function, cfg)
+        for block in cfg.blocks:
+            places = range(block.first, block.first + block.count)
+            body = function.body[block.first : block.first + block.count]
+            loads = [i.opcode == "ld" and not {"param", "shared", "const"} & set(i.modifiers) for i in body]
+            stores = [i.opcode == "st" and "shared" not in i.modifiers for i in body]
+            chain = in_order_cycles(
+                [live.reads[p] for p in places], [live.writes[p] for p in places], loads,
+                caches.dependent_cycles, caches.alone_cycles,
+            )  # fmt: skip
+            rows.append((len(body), chain, any(loads), sum(loads) + sum(stores)))
     return np.array(rows, np.float64)
 
 
@@ -108,3 +137,56 @@ def in_order_cycles(
         now += issue
         end = max(end, now)
     return end
+
+
+@dataclass
+class TracedRays:
+    """A ``Sink`` that keeps what warps do with a ray-tracing unit.
+
+    warps   int64[...], ids in ascending order that count; ``visits`` and ``work`` have a row each.
+    """
+
+    warps: NDArray[np.int64]
+    visits: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+    rays: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rays = np.zeros((len(self.warps), 2), np.int64)
+
+    def put(self, table: str, columns: dict[str, Any]) -> None:
+        """Count the rows of ``visits`` and ``rays``."""
+        if table not in ("visits", "rays"):
+            return
+        place = np.searchsorted(self.warps, columns["warp_id"])
+        place[place == len(self.warps)] = 0
+        ours = self.warps[place] == columns["warp_id"]
+        if table == "visits":
+            add_visits(self.visits, place[ours], columns["block_id"][ours])
+            return
+        many = np.diff(columns["node_offset"].astype(np.int64))
+        node = columns["node"][np.repeat(ours, many)] & 0x7FFFFFFF
+        place, many = place[ours], many[ours]
+        trace = place.astype(np.int64) << 32 | columns["visit"][ours]
+        first = np.flatnonzero(np.diff(trace, prepend=-1))  # rays of a trace follow each other
+        if len(first):
+            np.add.at(self.rays[:, 0], place[first], np.maximum.reduceat(many, first))
+        number = np.repeat(np.cumsum(np.diff(trace, prepend=-1) != 0) - 1, many)
+        one = np.unique(number.astype(np.int64) << 32 | node)
+        np.add.at(self.rays[:, 1], place[first][one >> 32], self.chunks[one & 0xFFFFFFFF])
+
+
+def sampled_step(blocks: int, warps_per_block: int, warps: int, columns: int) -> int:
+    """Every how many blocks one is sampled for ``warps`` warps or more; samples fall into all ``columns`` of blocks."""
+    step = max(blocks * warps_per_block // warps, 1)
+    while math.gcd(step, columns) > 1:
+        step -= 1
+    return step
+
+
+def affordable(renderer: Renderer, size: tuple[int, int], settings: Settings, caches: Caches, look: Look) -> Look:
+    """``look`` with as many warps as ``MOST_COST`` allows, by some warps of the scene's own view."""
+    probed = replace(settings, occlusion_rays=look.probes)
+    pilot = renderer.execute(renderer.scene.camera, size, probed, caches, LEAST_WARPS)
+    cost = float(pilot.instructions.mean() + REQUEST_COST * pilot.requests.mean())
+    return replace(look, warps=min(max(int(MOST_COST / max(cost, 1.0)), LEAST_WARPS), look.warps))

@@ -15,7 +15,10 @@ from rayplay import replay
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.api import Device as Memory
-from rayplay.tuner.device import Caches, Device
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from rayplay.tuner.device import Caches, Device, RayUnit
+from rayplay.tuner.hardware import HardwareRenderer
+from rayplay.tuner.settings import Settings
 
 PROGRAM = Path(__file__).parent / "programs" / "probes.ptx"
 WARP, SECTOR_WORDS = 32, 8
@@ -23,6 +26,8 @@ CHASE_BYTES = 1152
 """Between two loads of a chase: another line, row and channel each time."""
 STEPS = 256
 MOST_WARPS = 32  # of a block
+LAYERS, SAMPLES = (4, 16, 28), (8, 24)
+"""Triangles that a ray of a probe passes, and samples of a pixel: the records of all fit the L1."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
     coalesced = _line(_gather(gpu, warps, 1))
     spread = _line(_gather(gpu, warps, SECTOR_WORDS))
     issue, single, depend = (_line(_compute(gpu, *what)) for what in (("issue", warps), ("issue", 1), ("depend", 1)))
+    records = _records(gpu)
     device = Device(
         gpu.name,
         bandwidth_gbytes_per_s=gpu.dram_bytes_per_second / 1e9,
@@ -61,6 +67,7 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
         caches=Caches(
             chase["l1"].slope, chase["l2"].slope, chase["dram"].slope, depend.slope, single.slope, depend.start
         ),
+        rays=RayUnit(gpu.rt.warps * gpu.rt.cores, records.slope, 1 / gpu.rt.cores),
     )
     lines = {
         **chase,
@@ -69,6 +76,7 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
         "issue": issue,
         "issue of a warp": single,
         "depend": depend,
+        "records": records,
     }
     return Fit(device, {name: line.residual for name, line in lines.items()})
 
@@ -129,3 +137,39 @@ def _replayed(gpu: Gpu, entry: str, arguments: list[Any], threads: int) -> dict[
         with TraceWriter(path) as sink:
             Memory(PROGRAM).launch(entry, arguments, threads // block, block, sink=sink)
         return {name: metric["value"] for name, metric in replay(path, gpu).summary.items()}
+
+
+def _records(gpu: Gpu) -> Line:
+    """Cycles per BVH record that is near: of a warp whose rays pass beside the triangles of many boxes.
+
+    What the second samples of each number of layers cost, by the records that they visit; the first ones fetch them.
+    """
+    caches, work, cycles = Caches(1, 1, 1, 1, 1, 1), [], []
+    for layers in LAYERS:
+        scene = _layers(layers)
+        renderer = HardwareRenderer(scene)
+        ends = [_traced(gpu, renderer, samples) for samples in SAMPLES]
+        cycles.append((ends[1] - ends[0]) / (SAMPLES[1] - SAMPLES[0]))
+        done = renderer.execute(scene.camera, (WARP, 1), Settings(0.0), caches)
+        work.append(float(done.records.max()))
+    slope = (cycles[2] - cycles[0]) / (work[2] - work[0])
+    expected = cycles[0] + slope * (work[1] - work[0])
+    return Line(slope, 0.0, abs(cycles[1] - expected) / (cycles[2] - cycles[0]))
+
+
+def _traced(gpu: Gpu, renderer: HardwareRenderer, samples: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "probe.trace"
+        with TraceWriter(path, image_size=(WARP, 1)) as sink:
+            renderer.render(renderer.scene.camera, (WARP, 1), Settings(0.0, samples=samples), sink)
+        return replay(path, gpu).value("gpu_cycles")
+
+
+def _layers(count: int) -> Scene:
+    """Triangles one behind another: each covers half of its box, a camera looks through the other halves."""
+    corners = [[(-1, -1, -z), (-1, 1, -z), (1, 1, -z - 0.5)] for z in range(count)]
+    vertices = np.array(corners, np.float32).reshape(-1, 3)
+    triangles = np.arange(3 * count, dtype=np.uint32).reshape(-1, 3)
+    mesh = Mesh("layers", vertices, triangles, np.zeros(count, np.uint16))
+    camera = Camera((0.5, -0.5, 4.0), (0.5, -0.5, 0.0), vfov_deg=0.1)
+    return Scene("layers", [mesh], [Instance(0)], [Material("plain")], camera)

@@ -1,6 +1,7 @@
-"""The ray tracer that is tuned: a scene as a binary tree in device memory, its launches, looks at low resolution."""
+"""The ray tracer in software: a scene as a binary tree in device memory, its launches, looks at low resolution."""
 
 import hashlib
+import math
 import struct
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,36 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.flow.liveness import register_count
 from rayplay.ptx.ir import Function
-from rayplay.tracer.api import Device
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.sm.ctas import needs, occupancy
+from rayplay.tracer.api import Device, DeviceBuffer
 from rayplay.tracer.bvh.split import split_boxes, triangle_boxes
-from rayplay.tracer.record.visits import AnySink, VisitSink
+from rayplay.tracer.record.visits import AnySink
 from rayplay.tracer.scenes.description import Camera, Scene
 from rayplay.tracer.shading.upload import camera_values
 from rayplay.tracer.warp.shape import entry_of
 from rayplay.tuner.counts import KernelCounts
+from rayplay.tuner.device import Caches
+from rayplay.tuner.executed import KINDS, Executed, WarpVisits, block_work, sampled_step
 from rayplay.tuner.loops import count_loops
+from rayplay.tuner.settings import Settings
 
 PROGRAM = Path(__file__).parent / "programs" / "occlusion.ptx"
 TILE = 8
 """A block is TILE x TILE pixels."""
+MOST_PIXELS = 1 << 24
+"""Of an image."""
+WARPS = TILE * TILE // 32
+"""Of a block."""
 MOST_LEVELS = 63
 """Of the tree: entries of the program's stack."""
 VISIT = np.dtype([("nodes", np.int32), ("triangles", np.int32), ("leaf", np.int32), ("hit", np.int32)])
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Rendering parameters: what the tuner chooses.
-
-    occlusion_rays  rays of ambient occlusion a pixel, 0 or more.
-    radius          their length, as a share of the diagonal of the scene.
-    shadow_rays     rays to the light a pixel, 0 or more.
-    """
-
-    occlusion_rays: int = 8
-    radius: float = 0.1
-    shadow_rays: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,8 @@ def _levels(child: NDArray[np.int32]) -> int:
     return depth
 
 
-class Renderer:
-    """A scene in device memory and the program that renders it."""
+class SoftwareRenderer:
+    """A scene in device memory and the program that traces rays in software."""
 
     def __init__(self, scene: Scene) -> None:
         """Build the tree; errors as of ``build_tree``."""
@@ -99,6 +97,9 @@ class Renderer:
         tree = build_tree(scene)
         self._device = Device(PROGRAM)
         self._boxes, self._triangles = self._device.buffer(tree.boxes), self._device.buffer(tree.triangles)
+        self._image = self._device.memory.allocate(MOST_PIXELS * 16)  # at one place, so that replays compare
+        self._visits: dict[tuple[int, ...], DeviceBuffer] = {}
+        self._block_work: dict[Caches, NDArray[np.float64]] = {}
         self._root = tree.root
         content = b"".join(each.tobytes() for each in (tree.boxes, tree.triangles))
         self.digest = hashlib.blake2b(content + PROGRAM.read_bytes(), digest_size=16).hexdigest()
@@ -115,31 +116,51 @@ class Renderer:
         return count_loops(self.function)
 
     def render(
-        self, camera: Camera, width: int, height: int, settings: Settings, sink: AnySink = None, seed: int = 1
+        self, camera: Camera, size: tuple[int, int], settings: Settings, sink: AnySink = None, seed: int = 1
     ) -> NDArray[np.float32]:
-        """Render an image, float32[height, width, 4]; ``sink`` takes the trace of the launch."""
-        image = np.zeros((height, width, 4), np.float32)
-        arguments = [*self._structs(camera, width, height, settings, seed), image]
-        made = self._device.launch("occlusion", arguments, tiles(width, height), (TILE, TILE), sink=sink)
-        return made[0].reshape(height, width, 4)
+        """Render an image, float32[height, width, 4], of the scaled size; ``sink`` takes the trace of the launch."""
+        width, height = settings.scaled(size)
+        arguments = [*self._structs(camera, width, height, settings, seed), self._image]
+        self._device.launch("occlusion", arguments, self.blocks((width, height)), (TILE, TILE), sink=sink)
+        return self._device.memory.view(self._image, np.float32, (height, width, 4)).copy()
 
     def look(self, camera: Camera, width: int, height: int, settings: Settings, seed: int = 1) -> NDArray[np.void]:
         """Visits of each ray: ``VISIT``[1 + shadow rays + occlusion rays, height, width]; rays not traced are 0."""
-        image = np.zeros((height, width, 4), np.float32)
-        visits = np.zeros((1 + settings.shadow_rays + settings.occlusion_rays, height, width), VISIT)
-        arguments = [*self._structs(camera, width, height, settings, seed), image, visits.view(np.int32)]
-        made = self._device.launch("look", arguments, tiles(width, height), (TILE, TILE))
-        return made[1].reshape(-1).view(VISIT).reshape(visits.shape)
+        shape = (1 + math.ceil(settings.shadow_rays) + math.ceil(settings.occlusion_rays), height, width)
+        if shape not in self._visits:
+            self._visits[shape] = self._device.buffer(np.zeros(shape, VISIT).view(np.int32))
+        visits = self._visits[shape]
+        visits.array[:] = 0
+        arguments = [*self._structs(camera, width, height, settings, seed), self._image, visits.address]
+        self._device.launch("look", arguments, self.blocks((width, height)), (TILE, TILE))
+        return visits.array.view(VISIT).reshape(shape).copy()
 
-    def sample(
-        self, camera: Camera, width: int, height: int, settings: Settings, sink: VisitSink, step: int, seed: int = 1
-    ) -> int:
-        """Render every ``step``-th block at full size; ``sink`` takes its visits. Returns how many blocks were."""
-        image = np.zeros((height, width, 4), np.float32)
-        blocks = -(-tiles(width, height) // step)
-        arguments = [*self._structs(camera, width, height, settings, seed, step), image]
-        self._device.launch("occlusion", arguments, blocks, (TILE, TILE), sink=sink)
-        return blocks
+    def blocks(self, size: tuple[int, int]) -> int:
+        """Blocks of a launch."""
+        return -(-size[0] // TILE) * -(-size[1] // TILE)
+
+    def resident_blocks(self, gpu: Gpu, size: tuple[int, int]) -> int:
+        """Blocks of the program that an SM of the GPU holds at a time."""
+        registers = register_count(self.function, build(self.function))
+        return occupancy(gpu.sm, needs(gpu.sm, TILE * TILE, registers, 0, "occlusion"), self.blocks(size))
+
+    def execute(
+        self, camera: Camera, size: tuple[int, int], settings: Settings, caches: Caches, warps: int = 192
+    ) -> Executed:
+        """Count the work of some warps of a frame: blocks at equal distances are rendered at full size."""
+        width, height = settings.scaled(size)
+        blocks = self.blocks((width, height))
+        step = sampled_step(blocks, WARPS, warps, -(-width // TILE))
+        sampled = -(-blocks // step)
+        if caches not in self._block_work:
+            self._block_work[caches] = block_work([(self.function, build(self.function))], caches)
+        per_block = self._block_work[caches]
+        sink = WarpVisits(np.zeros((sampled * WARPS, len(per_block)), np.int64))
+        arguments = [*self._structs(camera, width, height, settings, 1, step), self._image]
+        self._device.launch("occlusion", arguments, sampled, (TILE, TILE), sink=sink)
+        work = np.zeros((sampled, WARPS, len(KINDS)))
+        work[..., : per_block.shape[1]] = (sink.visits @ per_block).reshape(sampled, WARPS, -1)
+        return Executed(work, step)
 
     def _structs(
         self, camera: Camera, width: int, height: int, settings: Settings, seed: int, step: int = 1
@@ -150,15 +171,10 @@ class Renderer:
         light = self.scene.lights[0].position if self.scene.lights else self._above(camera)
         numbers = [number for vector in (*vectors, light) for number in vector]
         places = struct.pack("<2Q15fi", self._boxes.address, self._triangles.address, *numbers, self._root)
-        rays = (settings.occlusion_rays, settings.shadow_rays, settings.radius * self._diagonal)
-        return [places, struct.pack("<4ifIi", width, height, *rays, seed, step)]
+        rays = (settings.occlusion_rays, settings.shadow_rays, settings.samples, settings.radius * self._diagonal)
+        return [places, struct.pack("<2i4fIi", width, height, *rays, seed, step)]
 
     def _above(self, camera: Camera) -> tuple[float, ...]:
         """A light above the camera, for scenes without one."""
         size = float(np.linalg.norm(np.subtract(camera.eye, camera.look_at)))
         return tuple(np.add(camera.eye, size * np.array(camera.up)))
-
-
-def tiles(width: int, height: int) -> int:
-    """Blocks of a launch."""
-    return -(-width // TILE) * -(-height // TILE)

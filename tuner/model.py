@@ -4,12 +4,13 @@ One call evaluates any number of candidates: the counts of instructions are arra
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tuner.counts import Instructions
-from rayplay.tuner.device import LOAD_BYTES, Device
+from rayplay.tuner.counts import Instructions, Readings
+from rayplay.tuner.device import Device
 
 ARITHMETIC, MEMORY, BALANCED = range(3)
 CASES = ("arithmetic", "memory", "balanced")
@@ -27,7 +28,7 @@ class Launch:
     """
 
     threads_per_block: int
-    blocks: int
+    blocks: Any
     resident_blocks: int | None = None
 
 
@@ -62,18 +63,20 @@ class Prediction:
     cycles: Floats
 
 
-def predict(device: Device, launch: Launch, instructions: Instructions) -> Prediction:
+def predict(device: Device, launch: Launch, instructions: Instructions, readings: Readings | None = None) -> Prediction:
     """Predict the cycles of a launch whose threads execute ``instructions``.
 
-    A launch without memory instructions is arithmetic and waits for none. Fractions of a repetition count as they are.
+    A launch without memory instructions is arithmetic and waits for none. Fractions of a repetition count as they are
+    unless the readings say otherwise. ``launch.blocks`` may be an array as well.
     """
+    readings = readings or Readings()
     blocks = min(device.max_blocks, launch.resident_blocks or device.max_blocks)
     warps = blocks * launch.threads_per_block / device.warp_size
     with np.errstate(divide="ignore", invalid="ignore"):
-        latency, departure = _memory(device, instructions)
+        latency, departure = _memory(device, instructions, readings)
         compute_cycles = device.issue_cycles * (instructions.compute + instructions.memory)
         memory_cycles = latency * instructions.memory
-        bytes_per_cycle = LOAD_BYTES * device.warp_size / latency
+        bytes_per_cycle = readings.load_bytes * device.warp_size / latency
         by_delay = latency / departure
         by_bandwidth = device.bandwidth_gbytes_per_s / (device.clock_ghz * bytes_per_cycle * device.cores)
         without = instructions.memory == 0
@@ -83,14 +86,17 @@ def predict(device: Device, launch: Launch, instructions: Instructions) -> Predi
         case = np.where(without, ARITHMETIC, case)
         periods = np.choose(case, [warps, (mwp - 1) / instructions.memory, (mwp - 1) / instructions.memory + 1])
         exposed = np.choose(case, [latency, warps * memory_cycles / mwp, memory_cycles])
-    cycles = launch.blocks / (blocks * device.cores) * (periods * compute_cycles + exposed)
+    repetitions = launch.blocks / (blocks * device.cores)
+    if readings.repetitions == "whole":
+        repetitions = np.maximum(repetitions, 1.0)
+    cycles = repetitions * (periods * compute_cycles + exposed)
     return Prediction(warps, latency, departure, compute_cycles, memory_cycles, cwp, mwp, case, cycles)
 
 
-def _memory(device: Device, instructions: Instructions) -> tuple[Floats, Floats]:
+def _memory(device: Device, instructions: Instructions, readings: Readings) -> tuple[Floats, Floats]:
     """c_ml and c_dd: means over coalesced instructions and instructions of one access a lane; 0 without any."""
     share = np.where(instructions.memory > 0, instructions.uncoalesced / instructions.memory, 0.0)
-    accesses = device.warp_size
+    accesses = readings.accesses or device.warp_size
     latency = device.latency_cycles + (accesses - 1) * device.uncoalesced_delay_cycles * share
     departure = accesses * device.uncoalesced_delay_cycles * share + device.coalesced_delay_cycles * (1 - share)
     return np.where(instructions.memory > 0, latency, 0.0), departure

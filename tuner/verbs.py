@@ -2,15 +2,20 @@
 
 import argparse
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_verb
 from rayplay.formats.guard.errors import UserError
-from rayplay.tuner.loop import CONTROLLERS, MODELS, ORACLE
+from rayplay.tuner.counts import Readings
+from rayplay.tuner.knobs import KNOBS, STEP
+from rayplay.tuner.loop import CONTROLLERS
+from rayplay.tuner.plant import PLANTS
+from rayplay.tuner.times import MODELS
 
+TRACINGS = ("software", "rt-unit")
 SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
 
@@ -39,15 +44,12 @@ def add_run(verbs: Any) -> None:
     made.add_argument(
         "--controller",
         action="append",
-        choices=(*CONTROLLERS, ORACLE),
+        choices=CONTROLLERS,
         help="repeatable; oracle renders several frames for each (default: feedback and none)",
     )
-    made.add_argument(
-        "--model",
-        choices=MODELS,
-        default="modern",
-        help="the paper's, or ours that knows caches (default: %(default)s)",
-    )
+    made.add_argument("--tracing", choices=TRACINGS, default="software", help="who traces the rays: the program in software, as the paper, or the GPU's ray-tracing unit (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--model", choices=MODELS, help="the paper's; ours that knows caches; ours that also knows the ray-tracing unit (default: modern, of --tracing rt-unit rt-unit)")  # fmt: skip # noqa: E501
+    made.add_argument("--plant", choices=PLANTS, default="replay", help="who says how long a frame takes: a whole replay, or an estimate from a tenth of the CTAs, with --tracing rt-unit (default: %(default)s)")  # fmt: skip # noqa: E501
     made.add_argument("--out", type=Path, metavar="FILE.csv", help="a row a frame, and a picture beside it")
     _add_frame(made, "320x240")
 
@@ -60,6 +62,9 @@ def add_study(verbs: Any) -> None:
     made.add_argument("--frames", type=int, default=100, metavar="N", help="of an animation (default: %(default)s)")
     made.add_argument("--size", type=_size, default="320x240", metavar="WxH", help="pixels (default: %(default)s)")
     made.add_argument("--rays", type=int, default=16, metavar="N", help="the target is the first frame's time with N occlusion rays, enough that one is a small step (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--first", type=int, metavar="N", help="render the first N frames of each orbit, and turns of N (default: all)")  # fmt: skip # noqa: E501
+    made.add_argument("--tracing", choices=TRACINGS, default="software", help="as for run (default: %(default)s)")
+    made.add_argument("--no-oracle", action="store_true", help="leave out the controller that tries all candidates")
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps what was rendered")
 
@@ -67,9 +72,14 @@ def add_study(verbs: Any) -> None:
 def _add_frame(made: argparse.ArgumentParser, size: str) -> None:
     made.add_argument("--size", type=_size, default=size, metavar="WxH", help="pixels (default: %(default)s)")
     made.add_argument("--target-ms", type=_above_zero, required=True, metavar="MS", help="time that a frame may take")
-    made.add_argument("--most-rays", type=int, default=64, metavar="N", help="candidates are 0 to N occlusion rays a pixel (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--knob", action="append", choices=[name.replace("_", "-") for name in KNOBS], help="what is chosen; repeatable: where the least of the first is too slow, the next one is lowered (default: occlusion-rays)")  # fmt: skip # noqa: E501
+    made.add_argument("--most-rays", type=int, default=64, metavar="N", help="candidates have up to N occlusion rays, shadow rays or samples a pixel (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--step", type=_above_zero, default=STEP, metavar="RAYS", help="between two candidates: a quarter of a ray is one ray in a quarter of the warps (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--reading", action="append", default=[], metavar="NAME=VALUE", help="of an unclear place of the paper; repeatable: " + ", ".join(f"{each.name}={each.default}" for each in fields(Readings)))  # fmt: skip # noqa: E501
     made.add_argument("--radius", type=_above_zero, default=0.1, metavar="SHARE", help="length of occlusion rays, of the scene's diagonal (default: %(default)s)")  # fmt: skip # noqa: E501
-    made.add_argument("--shadow-rays", type=int, default=0, metavar="N", help="rays to the light a pixel (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--shadow-rays", type=int, default=0, metavar="N", help="rays to the light a sample (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--samples", type=int, default=1, metavar="N", help="primary rays a pixel (default: %(default)s)")
+    made.add_argument("--occlusion-rays", type=int, default=8, metavar="N", help="a sample, where another knob is chosen (default: %(default)s)")  # fmt: skip # noqa: E501
     made.add_argument("--prefer", choices=("nearest", "below"), default="nearest", help="nearest to the target, or never above it (default: %(default)s)")  # fmt: skip # noqa: E501
 
 
@@ -115,7 +125,7 @@ def fit_verb(arguments: argparse.Namespace) -> int:
 
 
 def choose_verb(arguments: argparse.Namespace) -> int:
-    """A scene and a device -> the occlusion rays that meet a target, by the paper's model.
+    """A scene and a device -> the rendering parameter that meets a target, by the paper's model.
 
     The scene is traced at an eighth of the size with four rays of ambient occlusion a pixel; the model predicts the
     time of every candidate.
@@ -123,65 +133,79 @@ def choose_verb(arguments: argparse.Namespace) -> int:
     examples:
       python -m tuner choose cornell --device geforce-580 --target-ms 10
       python -m tuner choose forest --device radeon-5870 --target-ms 40 --prefer below --shadow-rays 1
+      python -m tuner choose cornell --device geforce-8800 --target-ms 5 --knob occlusion-rays --knob scale
     """
     from rayplay.tracer.scenes import load
     from rayplay.tuner.controller import Policy, choose
     from rayplay.tuner.device import read_device
-    from rayplay.tuner.kernel import Renderer
-    from rayplay.tuner.loop import Loop, no_plant
+    from rayplay.tuner.kernel import SoftwareRenderer
+    from rayplay.tuner.loop import Loop
+    from rayplay.tuner.plant import no_plant
 
-    device, scene = read_device(arguments.device), load(arguments.scene)
-    policy = Policy(arguments.prefer)
+    policy, found = Policy(arguments.prefer), _candidates(arguments)
+    readings, device, scene = _readings(arguments.reading), read_device(arguments.device), load(arguments.scene)
     loop = Loop(
-        Renderer(scene), device, no_plant, arguments.size, arguments.target_ms,
-        _most_rays(arguments), _settings(arguments), policy, model="paper",
+        SoftwareRenderer(scene), device, no_plant, arguments.size, arguments.target_ms, found, policy, "paper",
+        readings=readings,
     )  # fmt: skip
     times = loop.times(scene.camera)
     chosen = choose(times, arguments.target_ms, policy)
+    rows = [(*found.place(number), float(times[number]), number == chosen) for number in range(len(times))]
     lines = [
-        f"{'rays':>6}{'ms':>14}",
-        *(f"{rays:>6}{times[rays]:>14.6f}{'  <- chosen' * (rays == chosen)}" for rays in _shown(len(times), chosen)),
+        f"{'knob':<16}{'value':>8}{'ms':>14}",
+        *(
+            f"{name.replace('_', '-'):<16}{value:>8.4g}{time:>14.6f}{'  <- chosen' * is_chosen}"
+            for name, value, time, is_chosen in (rows[number] for number in _shown(len(times), chosen))
+        ),
     ]
     answer(arguments, lines, lambda: [
-        {"rays": rays, "ms": float(time), "is_chosen": rays == chosen} for rays, time in enumerate(times)
+        {"knob": name, "value": value, "ms": time, "is_chosen": is_chosen} for name, value, time, is_chosen in rows
     ])  # fmt: skip
     return 0
 
 
 def _shown(count: int, chosen: int) -> list[int]:
-    """Powers of two, the neighbours of the choice, and the last."""
-    powers = {1 << power for power in range(count.bit_length())}
-    return sorted(rays for rays in {0, count - 1, chosen - 1, chosen, chosen + 1, *powers} if 0 <= rays < count)
+    """Some candidates over all, the neighbours of the choice, and the last."""
+    spread = range(0, count, max(count // 16, 1))
+    return sorted(number for number in {count - 1, chosen - 1, chosen, chosen + 1, *spread} if 0 <= number < count)
 
 
 def run_verb(arguments: argparse.Namespace) -> int:
     """An animation on a simulated GPU -> the time of each frame under each controller.
 
-    Each frame the controller chooses occlusion rays, the replay says how long the frame took. feedback: the model,
-    corrected by the frames before; feed-forward: the model alone; previous: rays in proportion to the last frame's
-    time; none: the first frame's rays.
+    Each frame the controller chooses a rendering parameter, the simulator says how long the frame took. feedback: the
+    model, corrected by the frames before; feed-forward: the model alone; previous: work in proportion to the last
+    frame's time; none: the first frame's parameter; oracle: what comes nearest, by rendering all that may.
 
     examples:
       python -m tuner run cornell --gpu mobile --frames 5 --size 64x64 --target-ms 0.05
       python -m tuner run forest --gpu rtx2060 --path turn --target-ms 2 --controller feedback --controller previous
+      python -m tuner run cornell --gpu mobile --frames 5 --size 64x64 --target-ms 0.02 --tracing rt-unit --knob radius
     """
     from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.tracer.motion import cameras
     from rayplay.tracer.scenes import load
     from rayplay.tuner.controller import Policy
     from rayplay.tuner.fit import fit
-    from rayplay.tuner.kernel import Renderer
-    from rayplay.tuner.loop import Loop, Plant
+    from rayplay.tuner.hardware import HardwareRenderer
+    from rayplay.tuner.kernel import SoftwareRenderer
+    from rayplay.tuner.loop import Loop
+    from rayplay.tuner.plant import Plant
     from rayplay.tuner.report import run_controllers, table_text, write_rows
 
     if arguments.frames < 1:
         raise UserError(f"--frames {arguments.frames}: must be 1 or more")
+    if arguments.plant == "estimate" and arguments.tracing != "rt-unit":
+        raise UserError("--plant estimate must be given with --tracing rt-unit: an estimate needs traced rays")
+    found, readings = _candidates(arguments), _readings(arguments.reading)
+    model = arguments.model or ("rt-unit" if arguments.tracing == "rt-unit" else "modern")
     scene, gpu = load(arguments.scene), load_gpu(arguments.gpu)
-    path, renderer = cameras(scene.camera, arguments.path, arguments.frames), Renderer(scene)
-    plant = Plant(renderer, gpu, arguments.size)
+    path = cameras(scene, arguments.path, arguments.frames)
+    renderer = (HardwareRenderer if arguments.tracing == "rt-unit" else SoftwareRenderer)(scene)
+    plant = Plant(renderer, gpu, arguments.size, how=arguments.plant)
     loop = Loop(
-        renderer, fit(gpu).device, plant, arguments.size, arguments.target_ms,
-        _most_rays(arguments), _settings(arguments), Policy(arguments.prefer), arguments.model, plant.resident_blocks,
+        renderer, fit(gpu).device, plant, arguments.size, arguments.target_ms, found, Policy(arguments.prefer), model,
+        plant.resident_blocks, readings,
     )  # fmt: skip
     rows = run_controllers(loop, path, arguments.controller or ["feedback", "none"])
     answer(arguments, table_text(rows, arguments.target_ms), lambda: rows)
@@ -200,27 +224,53 @@ def study_verb(arguments: argparse.Namespace) -> int:
       python -m tuner study cornell terrain --gpu mobile --frames 8 --size 96x64 --out build/tuner --store build/frames
       make tuner QUICK=1
     """
-    from rayplay.tuner.study import Plan, run_study
+    from rayplay.tuner.study.plan import Plan
+    from rayplay.tuner.study.run import run_study
 
     if arguments.frames < 2:
         raise UserError(f"--frames {arguments.frames}: must be 2 or more")
     if not 1 <= arguments.rays <= 1024:
         raise UserError(f"--rays {arguments.rays}: must be 1 to 1024")
-    plan = Plan(arguments.scenes, arguments.gpu, arguments.frames, arguments.size, arguments.rays)
+    first = arguments.frames if arguments.first is None else arguments.first
+    if not 2 <= first <= arguments.frames:
+        raise UserError(f"--first {first}: must be 2 to the {arguments.frames} frames")
+    plan = Plan(
+        arguments.scenes, arguments.gpu, arguments.frames, first, arguments.size, arguments.rays, arguments.tracing,
+        not arguments.no_oracle,
+    )  # fmt: skip
     lines = run_study(plan, arguments.out, arguments.store)
     answer(arguments, lines, lambda: [{"page": str(arguments.out / "README.md")}])
     return 0
 
 
-def _most_rays(arguments: argparse.Namespace) -> int:
-    if not 0 <= arguments.most_rays <= 4096:
-        raise UserError(f"--most-rays {arguments.most_rays}: must be 0 to 4096")
-    return int(arguments.most_rays)
+def _candidates(arguments: argparse.Namespace) -> Any:
+    from rayplay.tuner.knobs import candidates, knob
+    from rayplay.tuner.settings import Settings
+
+    for name, low, high in (
+        ("most_rays", 0, 4096),
+        ("shadow_rays", 0, 64),
+        ("samples", 1, 1024),
+        ("occlusion_rays", 0, 4096),
+    ):
+        if not low <= getattr(arguments, name) <= high:
+            raise UserError(f"--{name.replace('_', '-')} {getattr(arguments, name)}: must be {low} to {high}")
+    if not 1 / 256 <= arguments.step <= 64:
+        raise UserError(f"--step {arguments.step:g}: must be 1/256 to 64")
+    names = list(dict.fromkeys(name.replace("-", "_") for name in arguments.knob or ["occlusion-rays"]))
+    settings = Settings(arguments.occlusion_rays, arguments.radius, arguments.shadow_rays, arguments.samples)
+    return candidates([knob(name, arguments.most_rays, arguments.step) for name in names], settings)
 
 
-def _settings(arguments: argparse.Namespace) -> Any:
-    from rayplay.tuner.kernel import Settings
-
-    if not 0 <= arguments.shadow_rays <= 64:
-        raise UserError(f"--shadow-rays {arguments.shadow_rays}: must be 0 to 64")
-    return Settings(0, arguments.radius, arguments.shadow_rays)
+def _readings(words: list[str]) -> Readings:
+    made = Readings()
+    for word in words:
+        name, _, text = word.partition("=")
+        kinds: dict[str, Any] = {each.name: type(each.default) for each in fields(Readings)}
+        if name not in kinds or not text:
+            raise UserError(f"--reading {word}: must be NAME=VALUE, with a name of {', '.join(kinds)}")
+        try:
+            made = replace(made, **{name: kinds[name](text)})
+        except ValueError as error:
+            raise UserError(f"--reading {word}: {error}") from None
+    return made

@@ -4,30 +4,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tuner.counts import Workload
-from rayplay.tuner.kernel import Renderer, Settings
-
-SHRINK = 8
-"""Pixels of the frame, in x and in y, that one pixel of a look stands for."""
-PROBES = 4
-"""Rays of ambient occlusion that a look traces a pixel."""
-REGION = 8
-"""Rays of a look, in x and in y, whose last leaves are compared."""
+from rayplay.tuner.counts import REGION, Readings, Workload
+from rayplay.tuner.kernel import SoftwareRenderer
+from rayplay.tuner.settings import Settings
 
 
-def look_at(renderer: Renderer, camera: Camera, width: int, height: int, settings: Settings, seed: int = 1) -> Workload:
-    """The load of a frame of ``width`` x ``height`` pixels with the settings' radius, shadow rays included."""
-    small = max(width // SHRINK, 1), max(height // SHRINK, 1)
-    return workload_of(renderer.look(camera, *small, Settings(PROBES, settings.radius, 1), seed))
+def look_at(
+    renderer: SoftwareRenderer, camera: Camera, width: int, height: int, settings: Settings,
+    readings: Readings | None = None, seed: int = 1,
+) -> Workload:  # fmt: skip
+    """The load of a frame of ``width`` x ``height`` pixels with the settings' radius, and a shadow ray where they have some."""
+    readings = readings or Readings()
+    small = max(width // readings.shrink, 1), max(height // readings.shrink, 1)
+    shadow_rays = int(settings.shadow_rays > 0)
+    visits = renderer.look(camera, *small, Settings(readings.probes, settings.radius, shadow_rays), seed)
+    return workload_of(visits, readings.region, shadow_rays)
 
 
-def workload_of(visits: NDArray[np.void]) -> Workload:
-    """Averages over what rays visited: ``VISIT``[rays, height, width], primary, shadow, then occlusion rays.
+def workload_of(visits: NDArray[np.void], region: int = REGION, shadow_rays: int = 1) -> Workload:
+    """Averages over what rays visited: ``VISIT``[rays, height, width], primary, shadow (one or none), then
+    occlusion rays.
 
     Occlusion nodes count over all pixels, 0 where the primary ray misses; triangles over pixels that it hits, as the
     equations weigh them (docs/sources/tuner.md#instructions).
     """
-    primary, shadow, occlusion = visits[0], visits[1], visits[2:]
+    primary, occlusion = visits[0], visits[1 + shadow_rays :]
+    shadow = visits[shadow_rays] if shadow_rays else np.zeros_like(primary)
     hit = primary["hit"] > 0
     share = float(hit.mean())
     return Workload(
@@ -36,7 +38,7 @@ def workload_of(visits: NDArray[np.void]) -> Workload:
         float(occlusion["nodes"].mean()),
         _mean(occlusion["triangles"][:, hit]),
         share,
-        coherence(np.where(hit, primary["leaf"], -1)),
+        coherence(np.where(hit, primary["leaf"], -1), region),
         _mean(shadow["nodes"][hit]),
         _mean(shadow["triangles"][hit]),
     )

@@ -1,14 +1,17 @@
 """Instances on the way: poses by hand, and mistakes of a file of keys."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.motion import scenes
+from rayplay.tracer.free_space import nearest, world_triangles
+from rayplay.tracer.motion import cameras, scenes
 from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 
 
 def keys(tmp_path: Path, **content: object) -> str:
@@ -61,3 +64,38 @@ def test_a_mistake_is_one_line(content: dict[str, object], message: str, tmp_pat
         scenes(load("forest", trees=3), keys(tmp_path, **content), 4)
     assert "keys.json" in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def room(eye: tuple[float, float, float], size: float) -> Scene:
+    """A cube of walls about the origin, and a camera that looks at it."""
+    corners = np.array([(x, y, z) for x in (-size, size) for y in (-size, size) for z in (-size, size)], np.float32)
+    faces = ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5))
+    triangles = np.array([t for a, b, c, d in faces for t in ((a, b, c), (a, c, d))], np.uint32)
+    mesh = Mesh("walls", corners, triangles, np.zeros(12, np.uint16))
+    return Scene("room", [mesh], [Instance(0)], [Material("plain")], Camera(eye, (0.0, 0.0, 0.0)))
+
+
+def test_an_orbit_stays_in_a_closed_room() -> None:
+    """Round it where there is space; from side to side or on the spot where a wall is near."""
+    whole = cameras(room((0.0, 0.0, 2.0), 9.0), "orbit", 36)
+    assert whole[18].eye[2] < -1
+    narrow = room((0.0, 0.0, 8.0), 9.0)
+    narrow = replace(narrow, camera=replace(narrow.camera, look_at=(0.0, 0.0, -8.0)))
+    path = cameras(narrow, "orbit", 36)
+    assert len({(camera.eye, camera.look_at) for camera in path}) == 36
+    assert max(np.abs(camera.eye).max() for camera in path) < 9
+
+
+def test_an_orbit_that_walls_block_turns_on_the_spot() -> None:
+    scene = room((0.0, 0.0, 0.9), 1.0)
+    scene = replace(scene, camera=replace(scene.camera, look_at=(0.0, 0.0, 40.0)))
+    path = cameras(scene, "orbit", 4)
+    assert {camera.eye for camera in path} == {scene.camera.eye}
+    assert path[2].look_at == pytest.approx((0, 0, -38.2))
+
+
+def test_lengths_of_rays_by_hand() -> None:
+    corners = world_triangles(room((0.0, 0.0, 0.0), 2.0))
+    rays = np.array([(0.1, 0.2, 1.0), (0.0, 0.3, -4.0), (8.0, 0.1, 0.2)])
+    assert nearest(np.zeros(3), rays, corners) == pytest.approx([2, 0.5, 0.25])
+    assert nearest(np.array([0.0, 0.1, 5.0]), np.array([(0.1, 0.2, 1.0)]), corners) == [np.inf]

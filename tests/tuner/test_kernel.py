@@ -11,8 +11,9 @@ from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from rayplay.tracer.shading.upload import camera_values
 from rayplay.tuner.counts import KernelCounts
-from rayplay.tuner.kernel import Renderer, Settings, build_tree
+from rayplay.tuner.kernel import SoftwareRenderer, build_tree
 from rayplay.tuner.loops import count_loops
+from rayplay.tuner.settings import Settings
 from rayplay.tuner.workload import coherence, look_at, workload_of
 
 LOOPS = """
@@ -54,11 +55,11 @@ def test_a_program_of_one_loop_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def cornell() -> Renderer:
-    return Renderer(load("cornell"))
+def cornell() -> SoftwareRenderer:
+    return SoftwareRenderer(load("cornell"))
 
 
-def test_the_program_loads_a_pair_of_boxes_a_node_and_three_rows_a_triangle(cornell: Renderer) -> None:
+def test_the_program_loads_a_pair_of_boxes_a_node_and_three_rows_a_triangle(cornell: SoftwareRenderer) -> None:
     assert (cornell.counts.memory_per_traversal, cornell.counts.memory_per_intersection) == (4, 3)
 
 
@@ -74,7 +75,7 @@ def test_the_tree_holds_every_triangle_once_inside_its_boxes() -> None:
     assert (corner[leaves].max(axis=1) <= -boxes[:, 4:7] + 1e-3).all()
 
 
-def test_primary_rays_hit_as_a_search_through_all_triangles_says(cornell: Renderer) -> None:
+def test_primary_rays_hit_as_a_search_through_all_triangles_says(cornell: SoftwareRenderer) -> None:
     width, height = 24, 18
     camera = cornell.scene.camera
     seen = cornell.look(camera, width, height, Settings(0, 0.1, 0))[0]
@@ -104,16 +105,16 @@ def closest(triangles: np.ndarray, camera: Camera, width: int, height: int) -> n
     return np.where(np.isfinite(t.min(-1)), t.argmin(-1), -1)
 
 
-def test_occlusion_darkens_corners_and_shadow_rays_what_the_light_does_not_see(cornell: Renderer) -> None:
+def test_occlusion_darkens_corners_and_shadow_rays_what_the_light_does_not_see(cornell: SoftwareRenderer) -> None:
     camera = cornell.scene.camera
-    plain = cornell.render(camera, 32, 24, Settings(0))
+    plain = cornell.render(camera, (32, 24), Settings(0))
     np.testing.assert_array_equal(plain[..., :3], 1)
-    dark = cornell.render(camera, 32, 24, Settings(16, 0.3))
+    dark = cornell.render(camera, (32, 24), Settings(16, 0.3))
     assert 0.2 < (dark[..., 1] < 1).mean() < 0.9
-    assert set(np.unique(cornell.render(camera, 32, 24, Settings(0, 0.1, 1))[..., 2])) <= {0.5, 1.0, 0.0}
+    assert set(np.unique(cornell.render(camera, (32, 24), Settings(0, 0.1, 1))[..., 2])) <= {0.5, 1.0, 0.0}
 
 
-def test_a_look_counts_what_the_rays_visit(cornell: Renderer) -> None:
+def test_a_look_counts_what_the_rays_visit(cornell: SoftwareRenderer) -> None:
     """More rays visit more, a longer radius too; the load's averages are the visits'."""
     camera = cornell.scene.camera
     visits = cornell.look(camera, 20, 15, Settings(4, 0.2, 1))
@@ -123,7 +124,9 @@ def test_a_look_counts_what_the_rays_visit(cornell: Renderer) -> None:
     assert load.hit_share == hit.mean()
     assert load.occlusion_intersections == visits[2:]["triangles"][:, hit].mean()
     assert not visits[1:]["nodes"][:, ~hit].any()
-    assert look_at(cornell, camera, 160, 120, Settings(8, 0.2)) == load
+    assert look_at(cornell, camera, 160, 120, Settings(8, 0.2, 3)) == load
+    without = look_at(cornell, camera, 160, 120, Settings(8, 0.2))
+    assert (without.shadow_traversals, without.primary_traversals) == (0, load.primary_traversals)
     longer = look_at(cornell, camera, 160, 120, Settings(8, 0.9))
     assert longer.occlusion_traversals > load.occlusion_traversals
 
@@ -145,6 +148,6 @@ def test_one_triangle_is_a_tree_and_none_is_refused() -> None:
     vertices = np.array([[-1, -1, 0], [1, -1, 0], [0, 1, 0]], np.float32)
     mesh = Mesh("one", vertices, np.array([[0, 1, 2]], np.uint32), np.zeros(1, np.uint16))
     scene = Scene("one", [mesh], [Instance(0)], [Material("plain")], Camera((0.0, 0.0, 3.0), (0.0, 0.0, 0.0)))
-    assert Renderer(scene).look(scene.camera, 8, 8, Settings(0))[0]["hit"].any()
+    assert SoftwareRenderer(scene).look(scene.camera, 8, 8, Settings(0))[0]["hit"].any()
     with pytest.raises(UserError, match="scene one: must have triangles"):
         build_tree(replace(scene, instances=[]))

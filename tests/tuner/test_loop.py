@@ -12,35 +12,43 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
-from rayplay.tracer.scenes.description import Camera
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from rayplay.tuner.controller import choose
 from rayplay.tuner.device import Caches, as_toml, names, read_device
 from rayplay.tuner.fit import fit
-from rayplay.tuner.kernel import Renderer, Settings
-from rayplay.tuner.loop import Loop, Measured, Plant, no_plant
+from rayplay.tuner.hardware import HardwareRenderer
+from rayplay.tuner.kernel import SoftwareRenderer
+from rayplay.tuner.knobs import KNOBS, candidates, knob
+from rayplay.tuner.loop import Loop
+from rayplay.tuner.plant import Measured, Plant, no_plant
 from rayplay.tuner.report import run_controllers, table_text, write_rows
+from rayplay.tuner.settings import Settings
 
 CAMERA = Camera((0.0, 1.0, 4.0), (0.0, 1.0, 0.0))
+MESH = Mesh("one", np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.uint32), np.zeros(1, np.uint16))
+SCENE = Scene("one", [MESH], [Instance(0)], [Material("plain")], CAMERA)
 SIZE = (64, 48)
 
 
 @pytest.fixture(scope="module")
-def renderer() -> Renderer:
-    return Renderer(load("cornell"))
+def renderer() -> SoftwareRenderer:
+    return SoftwareRenderer(load("cornell"))
 
 
-def gained(renderer: Renderer, gain: float, most_rays: int = 256) -> Loop:
+def gained(renderer: SoftwareRenderer, gain: float, most_rays: int = 256) -> Loop:
     """A loop whose plant takes ``gain`` times what the model says."""
     device = read_device("geforce-580")
-    loop = Loop(renderer, device, no_plant, SIZE, 0.05, most_rays, model="paper")
+    found = candidates([knob("occlusion_rays", most_rays)], Settings())
+    loop = Loop(renderer, device, no_plant, SIZE, 0.05, found, model="paper")
 
     def plant(camera: Camera, settings: Settings) -> Measured:
-        return Measured(gain * float(loop.times(camera)[settings.occlusion_rays]))
+        return Measured(gain * float(loop.times(camera)[found.settings.index(settings)]))
 
     return replace(loop, plant=plant)
 
 
-def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(renderer: Renderer) -> None:
-    path = cameras(renderer.scene.camera, "orbit", 40)[:20]
+def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(renderer: SoftwareRenderer) -> None:
+    path = cameras(renderer.scene, "orbit", 40)[:20]
     loop = gained(renderer, 1.5)
     errors = {
         name: np.array([frame.measured_ms / loop.target_ms - 1 for frame in loop.run(path, name)])
@@ -51,24 +59,24 @@ def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(rend
 
 
 @pytest.mark.parametrize("target_ms", [0.001, 0.05, 0.08, 9.0])
-def test_no_choice_is_nearer_to_the_target_than_the_oracles(renderer: Renderer, target_ms: float) -> None:
-    path = cameras(renderer.scene.camera, "orbit", 12)[:4]
+def test_no_choice_is_nearer_to_the_target_than_the_oracles(renderer: SoftwareRenderer, target_ms: float) -> None:
+    path = cameras(renderer.scene, "orbit", 12)[:4]
     loop = replace(gained(renderer, 1.5, 32), target_ms=target_ms)
     for frame, camera in zip(loop.run(path, "oracle"), path, strict=True):
         every = 1.5 * loop.times(camera)
         assert abs(frame.measured_ms - target_ms) == pytest.approx(np.abs(every - target_ms).min())
 
 
-def test_without_tuning_the_rays_of_the_first_frame_stay(renderer: Renderer) -> None:
-    frames = list(gained(renderer, 1.0).run(cameras(renderer.scene.camera, "orbit", 6), "none"))
-    assert len({frame.rays for frame in frames}) == 1
+def test_without_tuning_the_rays_of_the_first_frame_stay(renderer: SoftwareRenderer) -> None:
+    frames = list(gained(renderer, 1.0).run(cameras(renderer.scene, "orbit", 6), "none"))
+    assert len({frame.value for frame in frames}) == 1
     assert len({frame.measured_ms for frame in frames}) > 1
 
 
-def test_after_a_turn_the_model_holds_the_target_and_the_last_frame_misleads(renderer: Renderer) -> None:
+def test_after_a_turn_the_model_holds_the_target_and_the_last_frame_misleads(renderer: SoftwareRenderer) -> None:
     """From a wall to the whole scene within a frame: the paper's main claim."""
     loop, near = gained(renderer, 1.0), renderer.scene.camera
-    away = cameras(near, "turn", 2)[1]
+    away = cameras(renderer.scene, "turn", 2)[1]
     path = [away] * 6 + [near] * 2
     worst = {
         name: max(frame.measured_ms for frame in list(loop.run(path, name))[6:]) / loop.target_ms
@@ -78,17 +86,57 @@ def test_after_a_turn_the_model_holds_the_target_and_the_last_frame_misleads(ren
     assert worst["previous"] > 2
 
 
-def test_the_plant_renders_a_pair_of_camera_and_settings_once(renderer: Renderer) -> None:
+def test_the_plant_renders_a_pair_of_camera_and_settings_once(renderer: SoftwareRenderer) -> None:
     plant = Plant(renderer, Gpu.load("mobile"), (32, 24))
     first = plant(renderer.scene.camera, Settings(1))
     assert plant(renderer.scene.camera, Settings(1)) is first
     assert 0 < first.ms < plant(renderer.scene.camera, Settings(4)).ms
     assert 0 < first.hits.l1 < 1
     assert 1 <= first.hits.sectors <= 32
+    assert first.hits.rays == 0
+    assert Plant(renderer, Gpu.load("mobile"), (32, 24))(renderer.scene.camera, Settings(1)) == first
+
+
+def test_the_ray_tracing_unit_and_estimates_play_the_plant() -> None:
+    """An estimate is the replay's time within the width of a small sample."""
+    renderer, gpu = HardwareRenderer(load("cornell")), Gpu.load("mobile")
+    camera, settings = renderer.scene.camera, Settings(4)
+    whole, part = (Plant(renderer, gpu, (64, 48), how=how)(camera, settings) for how in ("replay", "estimate"))
+    assert 0 < whole.hits.rays < 1
+    assert 0 < whole.hits.l1 < 1
+    assert part.ms == pytest.approx(whole.ms, rel=0.3)
+    assert part.ms != whole.ms
+
+
+def test_a_fraction_of_a_ray_is_a_fraction_of_its_time(renderer: SoftwareRenderer) -> None:
+    """On a GPU whose cores have several rounds of blocks."""
+    plant = Plant(renderer, Gpu.load("mobile").with_values(**{"sm.count": 1, "sm.ctas": 2}), (64, 48))
+    times = np.array([plant(renderer.scene.camera, Settings(rays)).ms for rays in (2, 2.25, 2.5, 2.75, 3)])
+    assert (np.diff(times) > 0).all()
+    assert np.diff(times).max() < 0.6 * (times[-1] - times[0])
+
+
+@pytest.mark.parametrize("name", KNOBS)
+@pytest.mark.parametrize("model", ["paper", "modern"])
+def test_each_knob_has_times_that_rise_with_quality(renderer: SoftwareRenderer, name: str, model: str) -> None:
+    found = candidates([knob(name, 8)], Settings(4))
+    loop = Loop(renderer, read_device("mobile"), no_plant, SIZE, 0.05, found, model=model, resident_blocks=8)
+    times = loop.times(renderer.scene.camera)
+    assert len(times) == len(found.settings)
+    assert times[0] < times[-1]
+    assert (np.diff(times) >= -0.1 * times[:-1]).all()
+
+
+def test_where_the_least_is_too_slow_the_next_knob_is_lowered(renderer: SoftwareRenderer) -> None:
+    found = candidates([knob("occlusion_rays", 8), knob("scale")], Settings())
+    loop = Loop(renderer, read_device("geforce-580"), no_plant, (320, 240), 1.0, found, model="paper")
+    times = loop.times(renderer.scene.camera)
+    assert found.place(choose(times, 0.5 * float(times[found.settings.index(Settings(0))])))[0] == "scale"
+    assert found.place(choose(times, float(times[-9])))[0] == "occlusion_rays"
 
 
 def test_an_orbit_goes_round_and_comes_closer() -> None:
-    path = cameras(CAMERA, "orbit", 4)
+    path = cameras(SCENE, "orbit", 4)
     assert path[0] == CAMERA
     away = np.array([each.eye for each in path]) - CAMERA.look_at
     np.testing.assert_allclose(np.linalg.norm(away, axis=1), 4 * (1 - 0.6 * np.arange(4) / 4))
@@ -96,7 +144,7 @@ def test_an_orbit_goes_round_and_comes_closer() -> None:
 
 
 def test_a_turn_looks_back() -> None:
-    path = cameras(CAMERA, "turn", 4)
+    path = cameras(SCENE, "turn", 4)
     assert path[:2] == [CAMERA, CAMERA]
     np.testing.assert_allclose(path[2].look_at, (0, 1, 8), atol=1e-12)
     assert path[2].eye == CAMERA.eye
@@ -106,7 +154,7 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "path.json"
     keys = [{"frame": 0, "eye": [0, 0, 4], "at": [0, 0, 0]}, {"frame": 2, "eye": [2, 0, 4], "at": [0, 1, 0]}]
     file.write_text(json.dumps({"keys": keys}))
-    path = cameras(CAMERA, str(file), 4)
+    path = cameras(SCENE, str(file), 4)
     assert [each.eye[0] for each in path] == [0, 1, 2, 2]
     assert path[1].look_at == (0, 0.5, 0)
 
@@ -126,13 +174,13 @@ def test_a_wrong_path_is_one_line(text: str, message: str, tmp_path: Path) -> No
     file = tmp_path / "path.json"
     file.write_text(text)
     with pytest.raises(UserError, match=message) as error:
-        cameras(CAMERA, str(file), 4)
+        cameras(SCENE, str(file), 4)
     assert str(file) in str(error.value)
 
 
 def test_an_unknown_path_is_one_line() -> None:
     with pytest.raises(UserError, match=r"--path spiral: must be a .json file or one of orbit, turn"):
-        cameras(CAMERA, "spiral", 4)
+        cameras(SCENE, "spiral", 4)
 
 
 def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
@@ -151,6 +199,9 @@ def test_a_fitted_device_has_the_latencies_of_the_description() -> None:
     assert made.device.issue_cycles >= 1 / gpu.scheduler.count
     assert max(made.residuals.values()) < 0.1
     assert read_device("mobile") == made.device  # as shipped
+    assert made.device.rays is not None
+    least, most = min(gpu.rt.latency_cycles), max(gpu.rt.latency_cycles)
+    assert (made.device.rays.warps, least <= made.device.rays.record_cycles <= most + 2) == (gpu.rt.warps, True)
     slower = fit(gpu.with_values(**{"l2.latency_cycles": gpu.l2.latency_cycles + 40})).device.caches
     assert slower is not None
     assert (slower.l1_cycles, slower.l2_cycles) == (l1, pytest.approx(l2 + 40, abs=2))
@@ -187,9 +238,9 @@ def test_a_name_is_suggested() -> None:
         read_device("geforce-581")
 
 
-def test_rows_of_a_run(renderer: Renderer, tmp_path: Path) -> None:
+def test_rows_of_a_run(renderer: SoftwareRenderer, tmp_path: Path) -> None:
     loop = gained(renderer, 1.2, 16)
-    rows = run_controllers(loop, cameras(renderer.scene.camera, "orbit", 7), ["feedback", "none"])
+    rows = run_controllers(loop, cameras(renderer.scene, "orbit", 7), ["feedback", "none"])
     assert [row["number"] for row in rows] == [*range(7), *range(7)]
     lines = list(table_text(rows, loop.target_ms))
     assert [line.split()[0] for line in lines] == ["controller", "feedback", "none"]

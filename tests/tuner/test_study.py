@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.tuner.loop import Measured, Plant
-from rayplay.tuner.study import Plan, distances, run_study
+from rayplay.tuner.plant import Measured, Plant
+from rayplay.tuner.study.plan import Plan, distances
+from rayplay.tuner.study.run import run_study
 
-PLAN = Plan(["cornell"], ["mobile"], 3, (24, 16), 16)
+PLAN = Plan(["cornell"], ["mobile"], 12, 3, (24, 16), 16, "rt-unit")
 
 
 def test_a_second_run_renders_nothing_and_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
-// A ray tracer in software, as the paper tunes: a primary ray a pixel, shadow rays and rays of ambient occlusion where it
-// hits, each through a binary BVH. `look` is the same for a few pixels and writes what each ray visited.
+// A ray tracer in software, as the paper tunes: primary rays of a pixel, shadow rays and rays of ambient occlusion where
+// they hit, each through a binary BVH. `look` is the same for a few pixels and writes what each ray visited.
+//
+// Numbers of rays may be fractions: of 2.25 a quarter of the warps, spread over the picture, traces 3 and the others 2.
 //
 // Every ray runs the loop of nodes, then the loop of triangles, until its stack is empty: the two innermost loops of the
 // program, whose bodies tuner/kernel.py counts.
@@ -16,8 +18,8 @@ struct Scene {
 };
 
 struct Frame {
-    int width, height, occlusion_rays, shadow_rays;
-    float radius;
+    int width, height;
+    float occlusion_rays, shadow_rays, samples, radius;
     unsigned seed;
     int tile_step;  // blocks render every tile_step-th tile
 };
@@ -110,8 +112,8 @@ __device__ __forceinline__ int traverse(const Scene& scene, const Ray& ray, floa
     return found;
 }
 
-__device__ __forceinline__ Ray camera_ray(const Scene& scene, const Frame& frame, int x, int y) {
-    const float u = 2.0f * (x + 0.5f) / frame.width - 1.0f, v = 1.0f - 2.0f * (y + 0.5f) / frame.height;
+__device__ __forceinline__ Ray camera_ray(const Scene& scene, const Frame& frame, float x, float y) {
+    const float u = 2.0f * x / frame.width - 1.0f, v = 1.0f - 2.0f * y / frame.height;
     return {scene.eye, normalised(scene.forward + u * scene.right + v * scene.up)};
 }
 
@@ -123,39 +125,45 @@ __device__ __forceinline__ float3 above(float3 normal, unsigned& seed) {
     return dot(direction, normal) < 0.0f ? -1.0f * direction : direction;
 }
 
+// Rank of a warp, in 256ths: Roberts' R2 sequence along its column and row (tuner/settings.py says it again).
+__device__ __forceinline__ float rank_of(unsigned column, unsigned row) {
+    return static_cast<float>((3242174889u * column + 2447445414u * row) >> 24) * (1.0f / 256.0f);
+}
+
+struct Counts {
+    int shadow, occlusion;
+};
+
+struct Shares {
+    float open, lit;
+    bool sky;
+};
+
+// One sample of a pixel: a primary ray and the rays after it.
 template <bool LOOK>
-__device__ __forceinline__ void shade(const Scene& scene, const Frame& frame, float4* image, Visits* visits) {
-    const int tiles = (frame.width + blockDim.x - 1) / blockDim.x, tile = blockIdx.x * frame.tile_step;
-    const int x = tile % tiles * blockDim.x + threadIdx.x, y = tile / tiles * blockDim.y + threadIdx.y;
-    if (x >= frame.width || y >= frame.height) return;
-    const int pixel = y * frame.width + x, pixels = frame.width * frame.height;
-    const int rays = 1 + frame.shadow_rays + frame.occlusion_rays;
-    const Ray primary = camera_ray(scene, frame, x, y);
-    unsigned seed = mixed(pixel, frame.seed);
-    float3 normal = {0.0f, 0.0f, 0.0f}, point = primary.origin;
+__device__ __forceinline__ Shares sample(
+    const Scene& scene, const Frame& frame, Ray ray, const Counts& counts, unsigned& seed, Visits* visits) {
+    const int pixels = frame.width * frame.height, rays = 1 + counts.shadow + counts.occlusion;
+    float3 normal = {0.0f, 0.0f, 0.0f}, point = ray.origin;
     int open = 0, lit = 0;
-    Ray ray = primary;
     float limit = FAR;
 #pragma unroll 1
     for (int number = 0; number < rays; ++number) {
         Visits seen = {0, 0, -1, 0};
         const int found = traverse<LOOK>(scene, ray, limit, number > 0, seen);
-        if (LOOK) visits[number * pixels + pixel] = seen;
+        if (LOOK) visits[number * pixels] = seen;
         if (number == 0) {
-            if (found < 0) {
-                lit = open = -1;
-                break;
-            }
+            if (found < 0) return {1.0f, 1.0f, true};
             const float4* rows = scene.triangles + 3 * found;
             normal = normalised(cross(xyz(__ldg(rows + 1)), xyz(__ldg(rows + 2))));
             if (dot(normal, ray.direction) > 0.0f) normal = -1.0f * normal;
             point = ray.origin + limit * ray.direction + START * normal;
-        } else if (number <= frame.shadow_rays) {
+        } else if (number <= counts.shadow) {
             lit += found < 0;
         } else {
             open += found < 0;
         }
-        if (number < frame.shadow_rays) {
+        if (number < counts.shadow) {
             ray = {point, scene.light - point};
             limit = 1.0f;
         } else {
@@ -163,9 +171,34 @@ __device__ __forceinline__ void shade(const Scene& scene, const Frame& frame, fl
             limit = frame.radius;
         }
     }
-    const float sky = open < 0 ? 1.0f : 0.0f, shadow = frame.shadow_rays > 0 ? 0.5f + 0.5f * lit / frame.shadow_rays : 1.0f;
-    const float share = open < 0 ? 1.0f : frame.occlusion_rays > 0 ? float(open) / frame.occlusion_rays : 1.0f;
-    image[pixel] = {sky > 0.0f ? 1.0f : share * shadow, share, shadow, 1.0f};
+    const float shadow = counts.shadow > 0 ? 0.5f + 0.5f * lit / counts.shadow : 1.0f;
+    return {counts.occlusion > 0 ? float(open) / counts.occlusion : 1.0f, shadow, false};
+}
+
+template <bool LOOK>
+__device__ __forceinline__ void shade(const Scene& scene, const Frame& frame, float4* image, Visits* visits) {
+    const int tiles = (frame.width + blockDim.x - 1) / blockDim.x, tile = blockIdx.x * frame.tile_step;
+    const int column = tile % tiles, row = tile / tiles;
+    const int x = column * blockDim.x + threadIdx.x, y = row * blockDim.y + threadIdx.y;
+    if (x >= frame.width || y >= frame.height) return;
+    const int pixel = y * frame.width + x;
+    const float rank = rank_of(column, 2 * row + threadIdx.y / 4);
+    const Counts counts = {static_cast<int>(frame.shadow_rays + rank), static_cast<int>(frame.occlusion_rays + rank)};
+    const int samples = static_cast<int>(frame.samples + rank);
+    unsigned seed = mixed(pixel, frame.seed);
+    float open = 0.0f, lit = 0.0f, light = 0.0f, dx = 0.5f, dy = 0.5f;
+#pragma unroll 1
+    for (int number = 0; number < samples; ++number) {
+        const Ray primary = camera_ray(scene, frame, x + dx, y + dy);
+        const Shares made = sample<LOOK>(scene, frame, primary, counts, seed, LOOK ? visits + pixel : nullptr);
+        open += made.open;
+        lit += made.lit;
+        light += made.sky ? 1.0f : made.open * made.lit;
+        dx = uniform(seed);
+        dy = uniform(seed);
+    }
+    const float weight = 1.0f / samples;
+    image[pixel] = {weight * light, weight * open, weight * lit, 1.0f};
 }
 
 extern "C" __global__ void occlusion(Scene scene, Frame frame, float4* image) { shade<false>(scene, frame, image, nullptr); }

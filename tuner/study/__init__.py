@@ -1,0 +1,3 @@
+"""The study: animations on simulated GPUs under every controller, and a verdict on each finding."""
+
+LAYERS = ("plan", "page", "run")

@@ -1,0 +1,67 @@
+"""What a study runs, and what comes of an animation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rayplay.tuner.report import SETTLED, Row
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The animations of a study: each scene's orbit, and a turn in the first, on each GPU.
+
+    frames   of an orbit; ``first`` of them are rendered, which are all of a turn.
+    rays     of ambient occlusion, with which the first frame's time is the target.
+    tracing  "software" or "rt-unit".
+    oracle   the controller that tries all runs, too.
+    """
+
+    scenes: Sequence[str]
+    gpus: Sequence[str]
+    frames: int
+    first: int
+    size: tuple[int, int]
+    rays: int
+    tracing: str = "software"
+    oracle: bool = True
+
+
+@dataclass(frozen=True)
+class Animation:
+    """Frames of an animation.
+
+    rows           of ``report.run_controllers``.
+    model_errors   model -> mean distance of its prediction from the time, of frames with the first one's rays.
+    """
+
+    stem: str
+    path: str
+    target_ms: float
+    rows: list[Row]
+    model_errors: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Of one controller on one animation, parts of 1: from the target, mean and worst after the first frames, and the
+    longest frame above it; and of the prediction from the time, mean."""
+
+    mean: float
+    settled: float
+    above: float
+    prediction: float
+
+
+def distances(rows: Sequence[Row], controller: str, target: float) -> Distances:
+    """Distances of the rows of a controller."""
+    own = [row for row in rows if row["controller"] == controller]
+    measured, predicted = (np.array([row[key] for row in own]) for key in ("measured_ms", "predicted_ms"))
+    away = np.abs(measured / target - 1)
+    return Distances(
+        float(away.mean()),
+        float(away[min(SETTLED, len(away) - 1) :].max()),
+        float(measured.max() / target - 1),
+        float(np.abs(predicted / measured - 1).mean()),
+    )

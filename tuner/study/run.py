@@ -1,0 +1,89 @@
+"""Run a study: the animations one after another, their tables and pictures, and the page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rayplay.formats.place.publish import atomic_file
+from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.tracer.motion import cameras
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Camera
+from rayplay.tuner.controller import Policy
+from rayplay.tuner.executed import Look, Renderer
+from rayplay.tuner.fit import fit
+from rayplay.tuner.hardware import HardwareRenderer
+from rayplay.tuner.kernel import SoftwareRenderer
+from rayplay.tuner.knobs import candidates, knob
+from rayplay.tuner.loop import CONTROLLERS, Loop
+from rayplay.tuner.modern import FIRST
+from rayplay.tuner.plant import Plant
+from rayplay.tuner.report import run_controllers, write_rows
+from rayplay.tuner.settings import Settings
+from rayplay.tuner.study.page import page
+from rayplay.tuner.study.plan import Animation, Plan
+
+LOOKED_WARPS = 512
+"""Warps that a look of the study executes: all of a small frame, whose longest warps decide its time."""
+RENDERERS: dict[str, type[SoftwareRenderer] | type[HardwareRenderer]] = {
+    "software": SoftwareRenderer,
+    "rt-unit": HardwareRenderer,
+}
+MODELS = {"software": ("modern", "paper"), "rt-unit": ("rt-unit", "modern")}
+"""Models whose errors are compared; the first one serves the controllers."""
+
+
+def run_study(plan: Plan, out: Path, store: Path) -> list[str]:
+    """Run every animation, write its rows and picture to ``out``, and the page; returns the page's lines.
+
+    store  keeps rendered frames, so that a study that was interrupted goes on.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    parts = []
+    for each in _animations(plan, store):
+        write_rows(out / f"{each.stem}.csv", each.rows, each.target_ms)
+        parts.append(each)
+    lines = list(page(plan, parts))
+    with atomic_file(out / "README.md") as partial:
+        partial.write_text("\n".join(lines) + "\n")
+    return lines
+
+
+def _animations(plan: Plan, store: Path) -> Iterator[Animation]:
+    for scene in plan.scenes:
+        renderer: Renderer = RENDERERS[plan.tracing](load(scene))
+        for path in ("orbit", "turn") if scene == plan.scenes[0] else ("orbit",):
+            for name in plan.gpus:
+                yield _animation(plan, renderer, path, name, store)
+
+
+def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path) -> Animation:
+    gpu = load_gpu(name)
+    way = cameras(renderer.scene, path, plan.frames if path == "orbit" else plan.first)[: plan.first]
+    plant = Plant(renderer, gpu, plan.size, store)
+    target = plant(way[0], Settings(plan.rays)).ms
+    if path == "turn":
+        way.reverse()  # towards the scene, where the rays of a frame before the turn may be far too many
+    found = candidates([knob("occlusion_rays", 4 * plan.rays)], Settings())
+    loop = Loop(
+        renderer, fit(gpu).device, plant, plan.size, target, found,
+        Policy(hysteresis=0), MODELS[plan.tracing][0], plant.resident_blocks, look=Look(LOOKED_WARPS, plan.rays),
+    )  # fmt: skip
+    controllers = CONTROLLERS if plan.oracle and path == "orbit" else CONTROLLERS[:-1]
+    rows = run_controllers(loop, way, controllers)
+    errors = {model: untuned_error(replace(loop, model=model), way, plan.rays) for model in MODELS[plan.tracing]}
+    return Animation(f"{renderer.scene.name}-{path}-{name}", path, target, rows, errors)
+
+
+def untuned_error(loop: Loop, way: Sequence[Camera], rays: float) -> float:
+    """Mean distance of the model's prediction from the time, of frames with equal rays."""
+    place = int(np.argmin([abs(settings.occlusion_rays - rays) for settings in loop.candidates.settings]))
+    hits, errors = FIRST, []
+    for camera in way:
+        predicted = loop.times(camera, hits)[place]
+        measured = loop.plant(camera, loop.candidates.settings[place])
+        errors.append(abs(predicted / measured.ms - 1))
+        hits = measured.hits
+    return float(np.mean(errors))
