@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
@@ -206,7 +207,8 @@ def find_machines(
     """``match`` for each GPU; GPUs that the functional caches cannot tell apart are matched once, for all time."""
     known: dict[str, Matched] = {}
     found = []
-    for gpu, (whole, part) in zip(gpus, machines, strict=True):
+    designs = tqdm(list(zip(gpus, machines, strict=True)), "caches", unit="design", disable=None, leave=False)
+    for gpu, (whole, part) in designs:
         same = functional_identity(gpu, whole), part
         if (key := repr(same)) not in known:
             known[key] = _matched(gpu, whole, part, work, chosen, line, sectors)

@@ -1,4 +1,4 @@
-"""Facts that estimates of a trace share: the same answers from the cache as without it, and nothing of another trace."""
+"""Facts that estimates of a trace share: the same answers from the cache as without it, and nothing of others."""
 
 import shutil
 from pathlib import Path
