@@ -111,14 +111,16 @@ class Estimate(NamedTuple):
         return rows
 
 
-def read_work(trace: Trace) -> Work:
+def read_work(trace: Trace, keep: bool = True) -> Work:
     """All warps' work, from the cache or from one pass over the trace.
+
+    keep  whether later commands on the trace find in the cache what this one learns.
 
     Raises ``UserError`` unless it is one launch that traces rays, and the errors of ``read_stream``.
     """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
-    held, kept, begun = Held(), Kept(trace), time.process_time()
+    held, kept, begun = Held(), Kept(trace if keep else None), time.process_time()
     expect_program(trace)
     if arrays := kept.load("stream"):
         stream, held.batches = unpacked(arrays), None
