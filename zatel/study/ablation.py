@@ -104,9 +104,9 @@ def verdicts(found: Sequence[Trial], metrics: Sequence[str] = tuple(METRICS)) ->
     rows = []
     for rule in Rules._fields:
         pairs = [(by[*key[:3], ""], one) for key, one in by.items() if key[3] == rule]
-        cost = float(np.mean([1.0 - base.cpu_seconds / one.cpu_seconds for base, one in pairs]))
+        cost = float(np.mean([1.0 - one.cpu_seconds / base.cpu_seconds for base, one in pairs]))
         for metric in metrics:
-            rows.append(_verdict(rule, metric, pairs, -cost))
+            rows.append(_verdict(rule, metric, pairs, cost))
     return rows
 
 

@@ -98,7 +98,7 @@ def cell(change: float | None, floor: float) -> str:
 
 
 def bounds_text(interval: Any) -> str:
-    """Ends of an interval in per cent; ``-`` where there is none."""
+    """Ends of an interval in per cent; ``-`` for a missing one."""
     return f"{'-' if interval is None else f'{100 * interval.low:+.1f} to {100 * interval.high:+.1f}':>17}"
 
 

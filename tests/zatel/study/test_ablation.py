@@ -67,7 +67,7 @@ def test_a_verdict_leaves_out_the_scene_for_which_the_rule_was_made() -> None:
     assert judged["later"].earns_its_place
     assert (judged["slices"].gain, judged["slices"].earns_its_place) == (pytest.approx(0.0), False)
     assert judged["slices"].without_it == pytest.approx((0.2 + 0.01 + 0.01) / 3)
-    assert judged["later"].cpu_share == pytest.approx(0.5)
+    assert judged["later"].cpu_share == pytest.approx(1 / 3)
 
 
 def test_the_study_writes_its_page(trace: Trace, tmp_path: Path) -> None:
