@@ -31,7 +31,7 @@ TUNER := docs/tuner/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper crisp tuner test test-all check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper estimate-study crisp tuner test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -47,6 +47,9 @@ zatel: $(PREDICTION)/prediction.json ## predict the whole from FRACTION of the p
 report: ## both GPUs, and the prediction beside the full simulation on each
 	@$(MAKE) --no-print-directory replay zatel GPU=mobile
 	@$(MAKE) --no-print-directory replay zatel GPU=rtx2060
+
+estimate-study: ## Errors, intervals and rules of the estimator on STUDY_TRACES (docs/estimate)
+	$(BIN)/python -m zatel ablate $(STUDY_TRACES) --out docs/estimate --store build/estimate-study
 
 paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; STUDIES= PAPER_SCENES=: a part)
 	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) $(if $(STUDIES),--only $(STUDIES)) --out $(PAPER) --store build/paper

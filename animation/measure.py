@@ -13,7 +13,7 @@ from rayplay.formats.guard.digest import file_digest
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store, engine_identity
-from rayplay.zatel.sample.estimate import estimate
+from rayplay.zatel.sample.estimate import estimate, read_work
 
 METHODS = ("none", "replay", "estimate")
 Row = dict[str, float | int | str | None]
@@ -79,7 +79,9 @@ def _replayed(path: Path, method: Method) -> Row:
 
 def _estimated(path: Path, method: Method) -> Row:
     assert method.gpu is not None
-    found = estimate(open_trace(path), method.gpu, method.fraction, method.seed)
+    trace = open_trace(path)
+    work = read_work(trace, keep=False)  # a frame is estimated once, and the store keeps the answer
+    found = estimate(trace, method.gpu, method.fraction, method.seed, work)
     khz = method.gpu.sm.clock_khz
     metrics: dict[str, float | None] = {}
     for name, value in found.metrics.items():

@@ -13,6 +13,7 @@ from rayplay.formats.place.location import location
 from rayplay.formats.place.names import SHIPPED, prediction_name, result_name, trace_name
 from rayplay.zatel.study.points import STUDIES
 from rayplay.zatel.verbs import records
+from rayplay.zatel.verbs.ablate import add_parser as add_ablate
 from rayplay.zatel.verbs.estimate import add_parser as add_estimate
 from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, read_options
 from rayplay.zatel.verbs.scale import add_parser as add_scale
@@ -62,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     add_estimate(verbs)
     add_whatif(verbs)
     add_scale(verbs)
+    add_ablate(verbs)
     filtering = add_verb(verbs, filter_verb)
     filtering.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(

@@ -33,12 +33,13 @@ def test_every_verb_that_is_offered_is_done(trace: Path) -> None:
     assert {"predict", "whatif", "scale"} <= set(verbs)
     gone = trace.with_name("gone.trace")
     rest = {"filter": ("--pixels", "none", "--out", "none"), "paper": ("--out", "none", "--store", str(gone / "none"))}
+    rest["ablate"] = rest["paper"]
     for verb in verbs:
         done = zatel(verb, gone, *rest.get(verb, () if verb == "report" else ("--gpu", "mobile")))
         assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 
-@pytest.mark.parametrize("verb", [[], ["predict"], ["filter"], ["report"], ["whatif"], ["scale"]])
+@pytest.mark.parametrize("verb", [[], ["predict"], ["filter"], ["report"], ["whatif"], ["scale"], ["ablate"]])
 def test_help_teaches_without_loading_the_compilers(verb: list[str]) -> None:
     script = (
         "import runpy, sys\n"

@@ -2,7 +2,7 @@
 
 Every design replays the same CTAs, so the sampling error cancels. A design is compared with the mean of the unchanged
 machine's replays, some with a latency off by a cycle. Its change must exceed the noise floor, which holds for all
-changes of a list at once (``noise``); otherwise it says nothing.
+changes of a list at once (``noise``); otherwise it says nothing. ``paired`` gives its interval.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,12 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.changes.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
+from rayplay.zatel.changes.paired import change_intervals, paired_errors
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Work, estimate_many
+from rayplay.zatel.sample.intervals import Interval
 from rayplay.zatel.sample.report import sample_record
 
 # Changes of an architect's interest: RT unit, caches, SMs, memory, schedulers; legal on both GPUs.
@@ -42,12 +44,14 @@ class Design(NamedTuple):
     """A change and its effect.
 
     predicted  metric -> relative change.
+    intervals  metric -> 95 % interval of the change; ``None`` where it has none.
     full       the same from full replays; ``None`` unless asked for.
     sample     size of the sample and of the machine that replayed it, as in ``sample.report.sample_record``.
     """
 
     name: str
     predicted: Metrics
+    intervals: dict[str, Interval | None]
     full: Metrics | None
     sample: dict[str, float]
 
@@ -67,7 +71,7 @@ class WhatIf(NamedTuple):
     full_floor: dict[str, float] | None
 
     def to_pandas(self) -> Any:
-        """A row per change and metric: its relative change, and the noise floor that it must exceed."""
+        """A row per change and metric: its relative change, its interval, and the noise floor that it must exceed."""
         from rayplay.formats.dataset.frames import record_frame
 
         return record_frame(self._rows())
@@ -78,10 +82,13 @@ class WhatIf(NamedTuple):
         return html_table("Relative changes", self._rows())
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [
-            {"change": one.name, "metric": name, "predicted": change, "noise_floor": self.floor[name]}
-            for one in self.designs for name, change in one.predicted.items()
-        ]  # fmt: skip
+        rows = []
+        for one in self.designs:
+            for name, change in one.predicted.items():
+                low, high = one.intervals[name] or (None, None)
+                row = {"change": one.name, "metric": name, "predicted": change, "low": low, "high": high}
+                rows.append(row | {"noise_floor": self.floor[name]})
+        return rows
 
 
 def changed(gpu: Gpu, change: str) -> Gpu:
@@ -145,11 +152,16 @@ def what_if(
     if full:
         replays = simulate_runs(trace, [Run(one) for one in [*twins, *designs]], store, workers, folder)
         exact = [one.metrics for one in replays]
-    count = len(twins)
+    count, taken = len(twins), float(found[0].warps.mean())
+    left = 1.0 - min(taken, found[0].machine.sms / gpu.sm.count)
     found_changes, floor = _changes(predicted, count)
     full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
     samples = [sample_record(one) for one in found]
-    rows = [Design(*row) for row in zip(changes, found_changes, full_changes, samples[count:], strict=True)]
+    bounds = [
+        change_intervals(change, paired_errors(found[0].replayed, new.replayed, taken), predicted[:count], left)
+        for change, new in zip(found_changes, found[count:], strict=True)
+    ]
+    rows = [Design(*row) for row in zip(changes, found_changes, bounds, full_changes, samples[count:], strict=True)]
     return WhatIf(samples[0], rows, floor, full_floor)
 
 

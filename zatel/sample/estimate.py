@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
@@ -35,7 +36,8 @@ from rayplay.zatel.sample.machine import (
 )
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
-from rayplay.zatel.sample.rows import Held, as_source, kept_rows
+from rayplay.zatel.sample.rows import Held, Rows, as_source, kept_rows
+from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
 
 CYCLES_PER_STEP = 300  # rough, to choose the length of an interval of the timeline
 INTERVALS = 200
@@ -109,14 +111,16 @@ class Estimate(NamedTuple):
         return rows
 
 
-def read_work(trace: Trace) -> Work:
+def read_work(trace: Trace, keep: bool = True) -> Work:
     """All warps' work, from the cache or from one pass over the trace.
+
+    keep  whether later commands on the trace find in the cache what this one learns.
 
     Raises ``UserError`` unless it is one launch that traces rays, and the errors of ``read_stream``.
     """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
-    held, kept, begun = Held(), Kept(trace), time.process_time()
+    held, kept, begun = Held(), Kept(trace if keep else None), time.process_time()
     expect_program(trace)
     if arrays := kept.load("stream"):
         stream, held.batches = unpacked(arrays), None
@@ -137,6 +141,23 @@ def estimate(trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work 
     return estimate_many(trace, [gpu], fraction, seed, work)[0]
 
 
+class Outcome(NamedTuple):
+    """Replay of a sample, and everything that an estimate takes from it.
+
+    cpu_seconds  as in ``Estimate``.
+    parts        the whole GPU, and the machine that replayed the sample; ``scaled`` is its description.
+    """
+
+    stream: Stream
+    chosen: np.ndarray
+    cpu_seconds: tuple[float, float]
+    gpu: Gpu
+    parts: tuple[Machine, Machine]
+    matched: Matched
+    scaled: Gpu
+    replayed: Replayed
+
+
 def estimate_many(
     trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None, workers: int = 1,
     counts: tuple[int, int] | None = None,
@@ -146,20 +167,29 @@ def estimate_many(
     workers  replays at a time; the outcome does not depend on it.
     counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
     """
-    fraction = checked_fraction(fraction)
     work = work or read_work(trace)
-    begun = time.process_time()
+    return [conclude(one) for one in replay_samples(trace, gpus, fraction, seed, work, workers, counts)]
+
+
+def replay_samples(
+    trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int, work: Work, workers: int = 1,
+    counts: tuple[int, int] | None = None, rules: Rules = EVERY,
+) -> list[Outcome]:  # fmt: skip
+    """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
+    fraction, begun = checked_fraction(fraction), time.process_time()
     chosen = sample(work, fraction, seed).chosen[work.cta]
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream.first)
-    machines = machines_of(gpus, trace, fraction, counts)
-    matched = find_machines(gpus, machines, work, chosen, rows.line, rows.sectors)
+    if not rules.contents:
+        rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
+    machines = machines_of(gpus, trace, fraction, counts, rules)
+    matched = find_machines(gpus, machines, work, chosen, rows, rules)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     part = as_source(trace, rows)
     cost = work.cpu_seconds, time.process_time() - begun
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
     outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
-    return [conclude(work.stream, chosen, cost, *outcome) for outcome in outcomes]
+    return [Outcome(work.stream, chosen, cost, *outcome) for outcome in outcomes]
 
 
 def checked_fraction(fraction: float) -> float:
@@ -170,10 +200,10 @@ def checked_fraction(fraction: float) -> float:
 
 
 def machines_of(
-    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None
+    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None, rules: Rules = EVERY
 ) -> list[tuple[Machine, Machine]]:
     """Each GPU as a machine, and the machine that replays the sample; ``counts`` as in ``estimate_many``."""
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
     first_whole, first_part = machines[0]
     machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
     if counts:
@@ -181,53 +211,54 @@ def machines_of(
     return machines
 
 
-def conclude(
-    stream: Stream, chosen: np.ndarray, cost: tuple[float, float], gpu: Gpu, parts: tuple[Machine, Machine],
-    matched: Matched, scaled: Gpu, replayed: Replayed,
-) -> Estimate:  # fmt: skip
-    """Estimate of one GPU from the replay of the ``chosen``, bool[warps], on the second of ``parts``."""
-    whole, part = parts
+def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
+    """Estimate of one GPU from the replay of a sample."""
+    stream, chosen, replayed, (whole, part) = outcome.stream, outcome.chosen, outcome.replayed, outcome.parts
     instructions = float(stream.executed.sum())
-    metrics = extrapolate(gpu, whole, part, stream, instructions, chosen, matched, replayed)
+    metrics = extrapolate(
+        outcome.gpu, whole, part, stream, instructions, chosen, outcome.matched, replayed, rules
+    )  # fmt: skip
     taken, size = float(chosen.mean()), part.sms / whole.sms
     rounds, steps = len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
     known = model_errors(ERRORS, int(chosen.sum()), rounds, steps)
     intervals = confidence(metrics, replayed, known, taken, min(taken, size, 1.0 / size))
     share = float(stream.executed[chosen].sum() / instructions)
     return Estimate(
-        metrics, intervals, chosen, share, rounds, steps, part, scaled, matched.share, replayed, cost
+        metrics, intervals, chosen, share, rounds, steps, part, outcome.scaled, outcome.matched.share, replayed,
+        outcome.cpu_seconds,
     )  # fmt: skip
 
 
 def find_machines(
-    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray,
-    line: np.ndarray, sectors: np.ndarray,
+    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows,
+    rules: Rules = EVERY,
 ) -> list[Matched]:  # fmt: skip
     """``match`` for each GPU; GPUs that the functional caches cannot tell apart are matched once, for all time."""
     known: dict[str, Matched] = {}
     found = []
-    for gpu, (whole, part) in zip(gpus, machines, strict=True):
+    designs = tqdm(list(zip(gpus, machines, strict=True)), "caches", unit="design", disable=None, leave=False)
+    for gpu, (whole, part) in designs:
         same = functional_identity(gpu, whole), part
         if (key := repr(same)) not in known:
-            known[key] = _matched(gpu, whole, part, work, chosen, line, sectors)
+            known[key] = _matched(gpu, whole, part, work, chosen, rows, rules)
         found.append(known[key])
     return found
 
 
 def _matched(
-    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, line: np.ndarray, sectors: np.ndarray
+    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, rows: Rows, rules: Rules
 ) -> Matched:
     """``match``, from the cache or from the functional caches."""
     identity, kept = functional_identity(gpu, whole), work.kept
-    if arrays := kept.load("matched", identity, part, chosen):
+    if arrays := kept.load("matched", identity, part, chosen, of_replay(rules)):
         return Matched(float(arrays["share"]), unpacked_traffic(arrays, "whole"), unpacked_traffic(arrays, "part"))
     arrays = kept.load("traffic", identity)
     goal = unpacked_traffic(arrays, "whole") if arrays else traffic_of_all(gpu, whole, work.stream)
     if not arrays:
         kept.keep(packed_traffic(goal, "whole"), "traffic", identity)
-    found = match(gpu, whole, part, work.stream, goal, chosen, line, sectors)
+    found = match(gpu, whole, part, work.stream, goal, chosen, rows.line, rows.sectors, rules)
     both = packed_traffic(goal, "whole") | packed_traffic(found.part, "part")
-    kept.keep({"share": np.array(found.share)} | both, "matched", identity, part, chosen)
+    kept.keep({"share": np.array(found.share)} | both, "matched", identity, part, chosen, of_replay(rules))
     return found
 
 

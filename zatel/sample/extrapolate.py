@@ -5,6 +5,7 @@ knows how the sample differs from all warps. It serves as a control variate: eac
 the model of all warps against the model of the sample.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
 from rayplay.zatel.sample.machine import Matched
 from rayplay.zatel.sample.replay import Replayed
+from rayplay.zatel.sample.rules import EVERY, Rules
 
 SHARES = tuple(
     exact.power(2.0, -step / 4) for step in range(13)
@@ -25,7 +27,7 @@ SHARES = tuple(
 
 def extrapolate(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, instructions: float, chosen: np.ndarray,
-    matched: Matched, replayed: Replayed,
+    matched: Matched, replayed: Replayed, rules: Rules = EVERY,
 ) -> dict[str, float | None]:  # fmt: skip
     """Metrics of all warps on the whole GPU, from the replay of the chosen warps on a part of it.
 
@@ -37,21 +39,24 @@ def extrapolate(
     sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
     expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
-    asked = asked_more(matched.part, counted)
-    busy = least_cycles(matched.part, gpu, asked), least_cycles(matched.whole, gpu, asked)
-    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, later(gpu, expected_traffic, counted))
+    asked = asked_more(matched.part, counted) if rules.asked else 1.0
+    busy = tuple(least_cycles(of, gpu, asked) * rules.slices for of in (matched.part, matched.whole))
+    waits = later(gpu, expected_traffic, counted) if rules.later else 0.0
+    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits, SHARES if rules.drain else SHARES[:1])
     cycles = time.cycles
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
+    longer = time.longer if rules.held_up else 1.0
+    efficiency = float(found["dram_efficiency"] or 0)
     return found | {
         "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
         "gpu_ipc": instructions / cycles,
-        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
+        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / longer,
         "bandwidth_utilisation": expected,
-        "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected),
+        "dram_efficiency": rescale_efficiency(efficiency, used, expected) if rules.load else efficiency,
     }
 
 
@@ -66,8 +71,8 @@ class Time(NamedTuple):
 
 
 def all_cycles(
-    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, np.ndarray],
-    replayed: Replayed, later: float,
+    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, ...],
+    replayed: Replayed, later: float, shares: Sequence[float] = SHARES,
 ) -> Time:  # fmt: skip
     """Cycles of all warps: steps of their schedule times the cycles of a step in the replay of the ``chosen``.
 
@@ -75,7 +80,7 @@ def all_cycles(
     later  correction to the cycles of a step.
 
     Cost of an access = resident time outside the RT unit / accesses, while warps crowd; the last warps wait less. So it
-    is scaled by the factor of ``SHARES`` with which the sample's schedule ends nearest to the end of its replay.
+    is scaled by the factor of ``shares`` with which the sample's schedule ends nearest to the end of its replay.
     """
     totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
     owner = np.repeat(chosen, np.diff(phases.first))
@@ -84,9 +89,9 @@ def all_cycles(
     step = max(totals["rt_warp_cycles"] / records, 1.0)
     cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
     sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
-    plans = [schedule(phases, chosen, part, cost * share) for share in SHARES]
+    plans = [schedule(phases, chosen, part, cost * share) for share in shares]
     best = int(np.argmin([abs(plan.steps - sampled / step) for plan in plans]))
-    cost *= SHARES[best]
+    cost *= shares[best]
     free = unhindered(sampled, window_steps(stream, plans[best], cost, chosen), busy[0]) / sampled
     everybody = np.ones(len(chosen), bool)
     windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)

@@ -33,10 +33,11 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Kept:
-    """The objects of one trace. A trace in memory has none: nothing names its content."""
+    """The objects of one trace. A trace in memory has none, as nothing names its content, nor has ``None``."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = None if isinstance(trace.source, MemorySource) else trace_identity(trace)
+    def __init__(self, trace: Trace | None) -> None:
+        unknown = trace is None or isinstance(trace.source, MemorySource)
+        self._trace = None if unknown or trace is None else trace_identity(trace)
 
     def load(self, name: str, *inputs: Any) -> Arrays | None:
         """The arrays kept as ``name`` for these inputs; ``None`` when they are missing or were changed."""

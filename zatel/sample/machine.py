@@ -17,6 +17,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
 from rayplay.zatel.paper.downscale import sized_l2
+from rayplay.zatel.sample.rules import EVERY, Rules
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
@@ -24,7 +25,7 @@ ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 LARGEST_L2 = 4.0  # times the whole GPU's
 
 
-def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
+def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -> Machine:
     """Machine for a ``fraction`` of the warps of a launch: the part of the GPU that they fill ``ROUNDS`` times.
 
     A trade-off: a larger machine has a memory nearer to the whole GPU's (SMs that share an L2 slice, requests of a step
@@ -41,7 +42,8 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
         return Machine(gpu.sm.count, gpu.memory.count, places, slots)
     per_controller = gpu.sm.count / gpu.memory.count
     filled = int(fraction * trace.rows("warps") / (ROUNDS * places))
-    sms = min(max(1, filled, round(LEAST_CONTROLLERS * per_controller)), gpu.sm.count)
+    least = round(LEAST_CONTROLLERS * per_controller) if rules.controllers else 1
+    sms = min(max(1, filled, least), gpu.sm.count)
     return Machine(sms, max(1, round(sms / per_controller)), places, slots)
 
 
@@ -99,7 +101,7 @@ def _ordered(gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray) -> R
 
 def match(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, goal: Traffic, chosen: np.ndarray, line: np.ndarray,
-    sectors: np.ndarray,
+    sectors: np.ndarray, rules: Rules = EVERY,
 ) -> Matched:  # fmt: skip
     """Find the L2 share with which reads of the ``chosen`` warps miss as often as reads of all warps.
 
@@ -117,7 +119,7 @@ def match(
 
     low = part.sms / whole.sms
     high = max(low, LARGEST_L2)
-    if part == whole or not misses_more(low):
+    if part == whole or not rules.matched_l2 or not misses_more(low):
         high = low
     else:
         for _ in range(BISECTIONS):

@@ -34,12 +34,13 @@ def forecast(promised: Any, is_read: bool) -> Iterator[Record]:
 
 
 def compared(content: dict[str, Any]) -> Iterator[Record]:
-    """A record per change of a design and metric: relative changes, and the noise floors they must exceed."""
+    """A record per change of a design and metric: relative changes with their intervals, and noise floors to exceed."""
     full_floor = content["full_noise_floor"] or {}
     for design in content["designs"]:
         for name, change in design["predicted"].items():
             full = None if design["full"] is None else design["full"][name]
-            found = {"change": design["change"], "metric": name, "predicted": change}
+            low, high = design["intervals"][name] or (None, None)
+            found = {"change": design["change"], "metric": name, "predicted": change, "low": low, "high": high}
             yield found | {
                 "noise_floor": content["noise_floor"][name],
                 "full": full,

@@ -30,7 +30,7 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
 
     Predict the effect of design changes. Each design replays the same sample of the image, and so does the unchanged
     GPU with a latency off by a cycle or two. The effect of such a trifle is the noise floor; a change below it says
-    nothing.
+    nothing. Below each change stands its 95 % interval: both replay the same CTAs, so errors that they share cancel.
 
     examples:
       python -m zatel whatif traces/bunny.trace --gpu mobile --change 'rt.warps*2' --change l1.latency_cycles=30
@@ -72,6 +72,7 @@ def table_text(found: Any) -> str:
     lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
     for design in found.designs:
         lines.append(f"{design.name:<28}" + "".join(cell(design.predicted[name], found.floor[name]) for name in SHOWN))
+        lines.append(f"{'  95 % interval':<28}" + "".join(bounds_text(design.intervals[name]) for name in SHOWN))
         if any(design.sample[name] != found.sample[name] for name in ("sms", "controllers")):
             lines.append("  " + sample_text(design.sample))
         if design.full is not None and found.full_floor is not None:
@@ -96,12 +97,20 @@ def cell(change: float | None, floor: float) -> str:
     return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
 
 
+def bounds_text(interval: Any) -> str:
+    """Ends of an interval in per cent; ``-`` for a missing one."""
+    return f"{'-' if interval is None else f'{100 * interval.low:+.1f} to {100 * interval.high:+.1f}':>17}"
+
+
 def as_json(found: Any, trace: str, gpu: str) -> dict[str, Any]:
     """Content of the file, without times: equal comparisons are equal files."""
     subject = {"trace": trace, "gpu": gpu, "sample": found.sample}
     designs = [
-        {"change": one.name, "predicted": one.predicted, "full": one.full, "sample": one.sample}
+        {
+            "change": one.name, "predicted": one.predicted, "full": one.full, "sample": one.sample,
+            "intervals": {name: bounds and list(bounds) for name, bounds in one.intervals.items()},
+        }
         for one in found.designs
-    ]
+    ]  # fmt: skip
     floors = {"noise_floor": found.floor, "full_noise_floor": found.full_floor}
     return subject | floors | {"designs": designs}

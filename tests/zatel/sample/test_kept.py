@@ -1,4 +1,4 @@
-"""Facts that estimates of a trace share: the same answers from the cache as without it, and nothing of another trace."""
+"""Facts that estimates of a trace share: the same answers from the cache as without it, and nothing of others."""
 
 import shutil
 from pathlib import Path
@@ -63,11 +63,12 @@ def test_a_changed_file_is_refused_and_a_changed_trace_read_anew(trace: Trace, t
     assert len(kept) == len(objects) + 1
 
 
-def test_a_trace_in_memory_keeps_nothing(trace: Trace, kept: dict) -> None:
+def test_a_trace_in_memory_or_of_one_use_keeps_nothing(trace: Trace, kept: dict) -> None:
     work = read_work(trace)
     kept.clear()
     chosen = work.cta % 2 == 0
     part = Trace(as_source(trace, read_rows(trace, work.held, chosen, work.stream.first)), trace.layout)
     Kept(part).keep({}, "stream")
+    estimate(trace, load("mobile", GPU), 0.25, 1, read_work(trace, keep=False))
     assert Kept(part).load("stream") is None
     assert not kept

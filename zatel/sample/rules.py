@@ -1,0 +1,47 @@
+"""Rules of the estimator beyond its skeleton, each a term that can be switched off.
+
+The skeleton is a stratified sample, replayed on a machine of its size; a schedule of all warps gives the cycles, and
+functional caches of all warps and of the sample correct the counts. The study of the rules (``study.ablation``)
+estimates with and without each.
+"""
+
+from typing import NamedTuple
+
+
+class Rules(NamedTuple):
+    """Which rules hold.
+
+    matched_l2   the sample's L2 misses as often in the functional caches as the whole one (``machine.match``);
+                 otherwise it has the share of the SMs.
+    contents     BVH records that other CTAs fetched before are in the sample's L2 (``rows.held_before``).
+    controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
+    drain        the last warps wait less for an access (``extrapolate.all_cycles``).
+    slices       a window takes at least the time of its busiest L2 slice (``l2_slices``).
+    asked        slices are asked for as much as the replay's are (``l2_slices.asked_more``).
+    held_up      RT efficiency falls with the hold-up by busy slices (``extrapolate.Time``).
+    later        a step waits for the misses that the sample lacks (``extrapolate.later``).
+    load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
+    """
+
+    matched_l2: bool = True
+    contents: bool = True
+    controllers: bool = True
+    drain: bool = True
+    slices: bool = True
+    asked: bool = True
+    held_up: bool = True
+    later: bool = True
+    load: bool = True
+
+    def without(self, name: str) -> "Rules":
+        """The same without a rule."""
+        return self._replace(**{name: False})
+
+
+EVERY = Rules()
+OF_REPLAY = ("matched_l2", "contents", "controllers")  # they change the replay of the sample, not only its use
+
+
+def of_replay(rules: Rules) -> tuple[bool, ...]:
+    """The rules that decide the replay of the sample: with equal ones, one replay serves."""
+    return tuple(getattr(rules, name) for name in OF_REPLAY)
