@@ -20,4 +20,5 @@ LAYERS = (
     "study",
     "page",
     "tree",
+    "film",
 )
