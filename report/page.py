@@ -34,20 +34,23 @@ def page(
     trifles    replays of the base with a trifle changed, whose differences are the noise floor.
     predicted  predictions and estimates of the base.
     studied    what-if and scale studies of the base.
-    progress   called after each result.
+    progress   called after each part.
     """
     firsts, details = list[Markup](), list[Markup]()
     for number, run in enumerate(runs):
         firsts.append(of_run(number, first_screen(run, runs[0]), "first"))
-        details.append(of_run(number, list(sections(run)), "detail"))
-        progress()
+        parts: list[Child] = []
+        for part in sections(run):
+            parts.append(part)
+            progress()
+        details.append(of_run(number, parts, "detail"))
     floor = noise_floor(runs[0], trifles)
     compared = comparison(runs, floor) if len(runs) > 1 else None
     guessed = forecasts(predicted, runs[0], floor) if predicted else None
     changed_ones = studies(studied, runs[0]) if studied else None
     title, names = f"{runs[0].name}: {runs[0].cycles:,} cycles", [run.name for run in runs]
-    parts = (*firsts, compared, guessed, changed_ones, *details)
-    return document(title, switch(names), answers(runs, floor), *parts)
+    beside = (compared, guessed, changed_ones)
+    return document(title, switch(names), answers(runs, floor), *firsts, *beside, *details)
 
 
 def first_screen(run: Run, base: Run) -> list[Child]:

@@ -80,7 +80,7 @@ def report(arguments: argparse.Namespace) -> tuple[str, str]:
     trifles = [Run(open_result(path)) for path in arguments.noise]
     predicted = [read_forecast(path) for path in arguments.prediction]
     studied = [read_study(path) for path in arguments.study]
-    with tqdm(total=len(runs), desc="report", unit="result", disable=None, delay=2, leave=False) as progress:
+    with tqdm(desc="report", unit="part", disable=None, leave=False) as progress:
         made = page(runs, trifles, predicted, studied, progress.update)
     return runs[0].verdict, made
 
