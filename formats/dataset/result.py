@@ -164,7 +164,7 @@ STALLS = Table(
                " the call that traced the rays.", sorted=True),
         Column("state", STRING, "name", "What the warps do there: ready ones may issue, or find their unit busy; others"
                " wait, as reasons of stack.", values=("ready", "data", "memory", "rt_unit", "barrier", "fetch")),
-        Column("warp_cycles", "int64", "warp-cycles", "Cycles of warps, from looks at all warps every so many cycles."),
+        Column("warp_cycles", "int64", "warp-cycles", "Cycles of warps, from looks at all warps in regular intervals."),
     ),
 )  # fmt: skip
 

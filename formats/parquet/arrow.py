@@ -86,7 +86,7 @@ def _numpy(column: Column, array: pa.Array) -> Columns:
         return {column.name: _flat(column, array)}
     if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
         raise ValueError(f"type must be a list of {column.dtype}, not {array.type}")
-    offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.uint64)
+    offsets = _numbers(array.offsets, str(array.offsets.type)).astype(np.uint64)
     return {column.name: _flat(column, array.flatten()), offset_name(column): offsets - offsets[0]}
 
 
@@ -99,9 +99,13 @@ def _flat(column: Column, array: pa.Array) -> np.ndarray:
     if array.type != wanted:
         raise ValueError(f"type must be {wanted}, not {array.type}")
     # Arrow's own view is read-only, which numba takes for another type; the buffer behind it may be written.
-    numbers = np.frombuffer(array.buffers()[1] or b"", dtype=column.dtype)
-    numbers = numbers[array.offset : array.offset + len(array)]
+    numbers = _numbers(array, column.dtype)
     return numbers if numbers.flags.writeable else numbers.copy()
+
+
+def _numbers(array: pa.Array, dtype: str) -> np.ndarray:
+    """Values in Arrow's buffer. Its own conversion imports pandas where it is installed: half a second."""
+    return np.frombuffer(array.buffers()[1] or b"", dtype)[array.offset : array.offset + len(array)]
 
 
 def _texts(array: pa.Array) -> np.ndarray:
@@ -110,10 +114,17 @@ def _texts(array: pa.Array) -> np.ndarray:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise ValueError(f"type must be string, not {kind}")
     if not pa.types.is_dictionary(array.type):
-        return array.to_numpy(zero_copy_only=False)
+        return _objects(array)
     if array.dictionary.null_count:
         raise ValueError("values are missing (null)")
-    return array.dictionary.to_numpy(zero_copy_only=False)[array.indices.to_numpy(zero_copy_only=False)]
+    return _objects(array.dictionary)[_numbers(array.indices, str(array.indices.type))]
+
+
+def _objects(texts: pa.Array) -> np.ndarray:
+    """The texts as Python objects, likewise without pandas."""
+    found = np.empty(len(texts), object)
+    found[:] = texts.to_pylist()
+    return found
 
 
 def longest_text(array: pa.Array) -> int:

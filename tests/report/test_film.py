@@ -1,4 +1,4 @@
-"""The page of an animation: numbers are those of its table, other folders are refused."""
+"""The page of an animation: its numbers equal its table, other folders are refused."""
 
 from pathlib import Path
 
