@@ -14,6 +14,7 @@ from rayplay.replay.layers import LAYERS
 from rayplay.replay.memory.dram.spec import GAPS
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.results.definitions import COUNTERS, FAMILIES, METRICS
+from rayplay.replay.results.stalls import FIRST_DISTANCE_CYCLES
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.metrics import rt_metrics
 from rayplay.replay.sharing import rules
@@ -34,6 +35,11 @@ the memory; one in 64 sectors that miss the L1 is followed by a flow to its DRAM
 at the machine, which change no result: every 128 cycles of `--timeline-cycles`, else as often as work has been done,
 so that slices end as of the next look, and a stay between two is not drawn. L2 and DRAM counters are ahead of the SMs
 by `l2.latency_cycles`.
+"""
+STALLS_TEXT = f"""\
+The table `stalls` says at which instruction warps spend their cycles, and whether they are ready there or wait, by
+looks at all warps: every {FIRST_DISTANCE_CYCLES:,} cycles, less often in long replays. Rays count for the call that
+traced them. Classes of work together and the model `gatsim` have no such table.
 """
 SHARED_TEXT = """\
 ## Kernels side by side
@@ -150,6 +156,7 @@ def results() -> Iterator[str]:
     yield "## Where the cycles went\n"
     yield f"The table `stack` divides the issue slots of every SM and launch. {stack.RULE}\n"
     yield from table("reason | what the warp waits for", named(stack.MEANINGS.items()))
+    yield STALLS_TEXT
     yield "## How much of each unit was used\n\nThe table `utilisation`: used / capacity, both in the measure.\n"
     yield from table("unit | measure | used / capacity", named(UTILISATION.items()))
     yield "## Metrics\n\nIn `summary.json`, each with its unit, kind and definition.\n"

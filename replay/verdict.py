@@ -118,6 +118,14 @@ def warnings(summary: Columns, kernels: Columns, gpu: Columns) -> list[str]:
     return found
 
 
+def judged(moved: float, floor: float | None) -> str:
+    """A relative change of the cycles in words, beside the noise floor where one is known."""
+    size = f"{100 * abs(moved):.2f} % {'fewer' if moved < 0 else 'more'} cycles" if moved else "the same cycles"
+    if floor is None:
+        return f"{size}; no noise floor is known"
+    return f"{size}; this {'exceeds' if abs(moved) > floor else 'is within'} the noise floor of {100 * floor:.2f} %"
+
+
 def percent(share: float) -> str:
     """A share, in percent."""
     return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

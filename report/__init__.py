@@ -21,4 +21,5 @@ LAYERS = (
     "study",
     "page",
     "tree",
+    "film",
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rayplay.formats.look.compare import change, difference
+from rayplay.replay.verdict import judged
 from rayplay.report.charts import WIDTH, figure, label, stack_bar
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.pictures import diverging, heat, values
@@ -73,13 +74,7 @@ def answer(run: Run, base: Run, floor: float | None) -> str:
     moved = moved_by(run, base, CYCLES)
     if moved is None:
         return f"{run.name} against {base.name}{why}: the cycles cannot be compared."
-    size = f"{'no' if moved == 0 else f'{100 * abs(moved):.2f} %'} {'fewer' if moved < 0 else 'more'} cycles"
-    if floor is None:
-        judged = "no noise floor is known"
-    else:
-        beyond = "exceeds" if abs(moved) > floor else "is within"
-        judged = f"this {beyond} the noise floor of {100 * floor:.2f} %"
-    return f"{run.name} against {base.name}{why}: {size}; {judged}."
+    return f"{run.name} against {base.name}{why}: {judged(moved, floor)}."
 
 
 def figure_of_stacks(runs: Sequence[Run]) -> Markup | None:

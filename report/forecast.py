@@ -1,6 +1,6 @@
 """Predictions and estimates on the page: each metric with its interval, beside the full replay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,15 @@ from typing import Any
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
-from rayplay.report.markup import Markup
+from rayplay.formats.look.compare import change
+from rayplay.report.markup import Markup, tag
 from rayplay.report.run import Run
 from rayplay.report.tables import section, table
 
+NOTE = (
+    "Intervals have 95 % confidence; predict gives none. Errors are relative to the full replay. Marked are errors"
+    " whose interval does not hold the full replay; without an interval, those beyond the noise floor."
+)
 HEADS = ("metric", "predicted", "interval from", "interval to", "full replay", "error in %", "interval holds it")
 
 
@@ -61,18 +66,33 @@ def number(place: str, given: Any) -> float | None:
     return None if given is None else float(given)
 
 
-def forecasts(found: Sequence[Forecast], full: Run) -> Markup:
-    """The section of ``found``, a table for each; errors are relative to ``full``.
+def forecasts(found: Sequence[Forecast], full: Run, floor: Mapping[str, float] | None = None) -> Markup:
+    """The section of ``found``, a table for each; errors are relative to ``full``, beyond the noise ``floor`` marked.
 
     Raises ``UserError`` for a prediction of another trace or GPU.
     """
     for each in found:
         expect_same(f"--prediction {each.name}", each.trace, each.gpu, full)
     tables = [
-        table(HEADS, rows(each, full), f"{each.name}: {each.trace} on {each.gpu}, beside {full.name}") for each in found
-    ]
-    note = "Intervals have 95 % confidence; predict gives none. Errors are relative to the full replay."
-    return section("Predictions", *tables, note=note)
+        table(HEADS, [marked(row, full, floor or {}) for row in rows(each, full)],
+              f"{each.name}: {each.trace} on {each.gpu}, beside {full.name}")
+        for each in found
+    ]  # fmt: skip
+    return section("Predictions", *tables, note=NOTE)
+
+
+def marked(row: tuple[Any, ...], full: Run, floor: Mapping[str, float]) -> tuple[Any, ...]:
+    """The row, its error with a colour where it says something."""
+    metric, value, _, _, truth, error, holds = row
+    if error is None:
+        return row
+    moved = change(value, truth, full.summary[metric]["unit"])
+    beyond = holds == "no" if holds else metric in floor and moved is not None and abs(moved) > floor[metric]
+    if not beyond:
+        return row
+    arrow, class_ = (" \u25b2", "more") if value > truth else (" \u25bc", "less")
+    shown = tag("td", f"{error:,.6g}{arrow}", class_=f"number {class_}", data_value=repr(error))
+    return (*row[:5], shown, holds)
 
 
 def expect_same(place: str, trace: str, gpu: str, full: Run) -> None:

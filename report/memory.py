@@ -36,7 +36,7 @@ class Edge(NamedTuple):
 
 
 def edges(run: Run) -> list[Edge]:
-    """LSU to L1, RT units to L1, L1 to L2, L2 to DRAM. Bytes are 32 a sector, of DRAM those of its column commands."""
+    """LSU to L1, RT units to L1, L1 to L2, L2 to DRAM. Bytes are 32 a sector, of DRAM as its commands move."""
     l1, l2, rt, dram = (run.counters.get(unit, {}) for unit in ("l1d", "l2", "rt_unit", "dram"))
     whole, rays = accesses(l1), accesses(rt)
     atoms = dram.get("reads", 0) + dram.get("writes", 0)

@@ -1,6 +1,6 @@
 """The page: header, verdict, six numbers, charts and pictures on the first screen, detail on the second."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 import numpy as np
@@ -26,23 +26,31 @@ DIGITS = 12  # of a digest in the header; hovering shows all
 
 
 def page(
-    runs: Sequence[Run], trifles: Sequence[Run] = (), predicted: Sequence[Forecast] = (), studied: Sequence[Study] = ()
-) -> str:
+    runs: Sequence[Run], trifles: Sequence[Run] = (), predicted: Sequence[Forecast] = (),
+    studied: Sequence[Study] = (), progress: Callable[[], object] = lambda: None,
+) -> str:  # fmt: skip
     """The HTML of results; the first is the base of the others.
 
     trifles    replays of the base with a trifle changed, whose differences are the noise floor.
     predicted  predictions and estimates of the base.
     studied    what-if and scale studies of the base.
+    progress   called after each part.
     """
-    firsts = [of_run(number, first_screen(run, runs[0]), "first") for number, run in enumerate(runs)]
-    details = [of_run(number, list(sections(run)), "detail") for number, run in enumerate(runs)]
+    firsts, details = list[Markup](), list[Markup]()
+    for number, run in enumerate(runs):
+        firsts.append(of_run(number, first_screen(run, runs[0]), "first"))
+        parts: list[Child] = []
+        for part in sections(run):
+            parts.append(part)
+            progress()
+        details.append(of_run(number, parts, "detail"))
     floor = noise_floor(runs[0], trifles)
     compared = comparison(runs, floor) if len(runs) > 1 else None
-    guessed = forecasts(predicted, runs[0]) if predicted else None
+    guessed = forecasts(predicted, runs[0], floor) if predicted else None
     changed_ones = studies(studied, runs[0]) if studied else None
-    title = f"{runs[0].name}: {runs[0].cycles:,} cycles"
-    names = [run.name for run in runs]
-    return document(title, switch(names), answers(runs, floor), *firsts, compared, guessed, changed_ones, *details)
+    title, names = f"{runs[0].name}: {runs[0].cycles:,} cycles", [run.name for run in runs]
+    beside = (compared, guessed, changed_ones)
+    return document(title, switch(names), answers(runs, floor), *firsts, *beside, *details)
 
 
 def first_screen(run: Run, base: Run) -> list[Child]:

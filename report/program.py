@@ -8,7 +8,7 @@ from rayplay.report.run import Run
 from rayplay.report.tables import table
 
 MOST_ROWS = 2000
-WORST = 3  # instructions that the sentence names
+WORST, LETTERS = 3, 48  # instructions that the sentence names, and their letters
 EXECUTIONS = "Executions are of warps, from the trace. "
 STATIC = (
     "Stall cycles are executions x the stall that the characterisation gives the instruction; waits for memory and rays"
@@ -80,5 +80,15 @@ def worst(waits: tuple[list[str], np.ndarray], heat: np.ndarray, text: dict[str,
     for number, at in enumerate(rows):
         _, share, reason = waited(waits, at)
         line = f"line {int(text['line'][at])}, " if text["line"][at] else ""
-        said += ["; " if number else "", line, tag("code", str(text["text"][at])), f" ({share:g} %, mostly {reason})"]
+        said += [
+            "; " if number else "",
+            line,
+            tag("code", shortened(str(text["text"][at]))),
+            f" ({share:g} %, mostly {reason})",
+        ]
     return tag("p", *said, ".") if rows else Markup("")
+
+
+def shortened(text: str) -> str:
+    """The beginning of a long instruction."""
+    return text if len(text) <= LETTERS else f"{text[:LETTERS]} ..."

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.replay.verdict import judged
 from rayplay.report.charts import WIDTH, figure, label
 from rayplay.report.forecast import expect_same, number
 from rayplay.report.markup import Markup, tag
 from rayplay.report.run import Run
 from rayplay.report.tables import cell, head_cell, scrolled, section, wide
 
-CHARTED = "gpu_cycles"
+CHARTED, MOST_SENTENCES = "gpu_cycles", 6
 ROW, NAMES, LETTERS = 18.0, 230.0, 34  # height of a bar; width of the names, and their letters
 MIDDLE = NAMES + (2 * WIDTH - NAMES) / 2
 REACH = (2 * WIDTH - NAMES) / 2 - 70  # of the longest bar, which leaves room for its words
@@ -110,11 +111,24 @@ def studies(found: Sequence[Study], base: Run) -> Markup:
     return section(
         "Studies",
         *(
-            tag("div", tag("p", CHART, class_="note"), wide("Change of the cycles", chart(each)), table(each))
+            tag(
+                "div",
+                sentences(each),
+                tag("p", CHART, class_="note"),
+                wide("Change of the cycles", chart(each)),
+                table(each),
+            )
             for each in found
         ),
         note=NOTE,
     )
+
+
+def sentences(study: Study) -> Markup:
+    """What the first lines do to the cycles, in words."""
+    moved = [(line, line.change.get(CHARTED)) for line in study.lines[:MOST_SENTENCES]]
+    said = [f"{line.name}: {judged(change, line.floor.get(CHARTED))}." for line, change in moved if change is not None]
+    return tag("ul", *(tag("li", words) for words in said), class_="answers")
 
 
 def chart(study: Study) -> Markup:

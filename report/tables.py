@@ -11,7 +11,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], caption: str, sea
 
     Numbers are shown in full and sorted by value; None is undefined.
     """
-    numeric = [all(isinstance(row[place], (int, float, type(None))) for row in rows) for place in range(len(heads))]
+    numeric = [
+        all(isinstance(row[place], (int, float, Markup, type(None))) for row in rows) for place in range(len(heads))
+    ]
     head = tag("tr", *(head_cell(name, is_number) for name, is_number in zip(heads, numeric, strict=True)))
     body = [tag("tr", *(cell(value, place == 0) for place, value in enumerate(row))) for row in rows]
     field = None
@@ -40,7 +42,9 @@ def head_cell(name: str, is_number: bool) -> Markup:
 
 
 def cell(value: Any, first: bool) -> Markup:
-    """One cell; a number keeps its exact value for sorting and tests."""
+    """One cell; a number keeps its exact value for sorting and tests, ``Markup`` is a cell already."""
+    if isinstance(value, Markup):
+        return value
     kind = "th" if first else "td"
     scope = "row" if first else None
     if isinstance(value, (int, float)) and not isinstance(value, bool):

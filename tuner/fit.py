@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from rayplay import replay
 from rayplay.formats.dataset.writer import TraceWriter
@@ -46,38 +47,41 @@ def fit(gpu: Gpu, threads_per_block: int = 64) -> Fit:
     """Fit the parameters of a GPU; ``max_blocks`` is for blocks of this size."""
     warps = min(gpu.sm.warps, MOST_WARPS)
     beyond_l1 = 2 * gpu.l1.sets * gpu.l1.ways  # lines
-    rings = {"l1": 1, "l2": beyond_l1, "dram": 4 * beyond_l1}
-    chase = {name: _line(_chase(gpu, lines), beyond_l1) for name, lines in rings.items()}
-    coalesced = _line(_gather(gpu, warps, 1))
-    spread = _line(_gather(gpu, warps, SECTOR_WORDS))
-    issue, single, depend = (_line(_compute(gpu, *what)) for what in (("issue", warps), ("issue", 1), ("depend", 1)))
-    records = _records(gpu)
+    probes: dict[str, tuple[Callable[[int], tuple[int, float]], int]] = {
+        "l1": (_chase(gpu, 1), beyond_l1),
+        "l2": (_chase(gpu, beyond_l1), beyond_l1),
+        "dram": (_chase(gpu, 4 * beyond_l1), beyond_l1),
+        "coalesced": (_gather(gpu, warps, 1), STEPS),
+        "uncoalesced": (_gather(gpu, warps, SECTOR_WORDS), STEPS),
+        "issue": (_compute(gpu, "issue", warps), STEPS),
+        "issue of a warp": (_compute(gpu, "issue", 1), STEPS),
+        "depend": (_compute(gpu, "depend", 1), STEPS),
+    }
+    shown = tqdm(probes.items(), desc="fit", unit="probe", disable=None, leave=False)
+    lines = {name: _line(*probe) for name, probe in shown}
+    lines["records"] = _records(gpu)
     device = Device(
         gpu.name,
         bandwidth_gbytes_per_s=gpu.dram_bytes_per_second / 1e9,
         cores=gpu.sm.count,
         warp_size=WARP,
-        issue_cycles=issue.slope,
+        issue_cycles=lines["issue"].slope,
         max_blocks=min(gpu.sm.ctas, gpu.sm.warps * WARP // threads_per_block),
         clock_ghz=gpu.sm.clock_khz / 1e6,
-        latency_cycles=chase["dram"].slope,
-        coalesced_delay_cycles=coalesced.slope / warps,
-        uncoalesced_delay_cycles=spread.slope / warps / WARP,
+        latency_cycles=lines["dram"].slope,
+        coalesced_delay_cycles=lines["coalesced"].slope / warps,
+        uncoalesced_delay_cycles=lines["uncoalesced"].slope / warps / WARP,
         has_cache=True,
         caches=Caches(
-            chase["l1"].slope, chase["l2"].slope, chase["dram"].slope, depend.slope, single.slope, depend.start
+            lines["l1"].slope,
+            lines["l2"].slope,
+            lines["dram"].slope,
+            lines["depend"].slope,
+            lines["issue of a warp"].slope,
+            lines["depend"].start,
         ),
-        rays=RayUnit(gpu.rt.warps * gpu.rt.cores, records.slope, 1 / gpu.rt.cores),
+        rays=RayUnit(gpu.rt.warps * gpu.rt.cores, lines["records"].slope, 1 / gpu.rt.cores),
     )
-    lines = {
-        **chase,
-        "coalesced": coalesced,
-        "uncoalesced": spread,
-        "issue": issue,
-        "issue of a warp": single,
-        "depend": depend,
-        "records": records,
-    }
     return Fit(device, {name: line.residual for name, line in lines.items()})
 
 
@@ -88,7 +92,7 @@ class Line:
     residual: float
 
 
-def _line(cycles: Callable[[int], tuple[int, float]], steps: int = STEPS) -> Line:
+def _line(cycles: Callable[[int], tuple[int, float]], steps: int) -> Line:
     """Cycles per unit of work between ``steps`` and three times as many."""
     (low, low_work), (middle, middle_work), (high, high_work) = (cycles(steps * factor) for factor in (1, 2, 3))
     slope = (high - low) / (high_work - low_work)

@@ -171,11 +171,11 @@ TEXTURE_LINES = Table(
 
 STALLS = Table(
     "stalls", "instruction and state of the warps that were seen at it", optional=True, columns=(
-        Column("instruction_id", "uint32", "id", "Static instruction of the trace that the warps issue next; of rt_unit,"
+        Column("instruction_id", "uint32", "id", "Instruction of the trace that the warps issue next; of rt_unit,"
                " the call that traced the rays.", sorted=True),
         Column("state", STRING, "name", "What the warps do there: ready ones may issue, or find their unit busy; others"
                " wait, as reasons of stack.", values=("ready", "data", "memory", "rt_unit", "barrier", "fetch")),
-        Column("warp_cycles", "int64", "warp-cycles", "Cycles of warps, from looks at all warps every so many cycles."),
+        Column("warp_cycles", "int64", "warp-cycles", "Cycles of warps, from looks at all warps in regular intervals."),
     ),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ SUFFIX = ".html"
 def parser(verb: str) -> Parser:
     """The parser."""
     made = Parser(f"rayplay {verb}", formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("results", nargs="+", type=result_name, metavar="RESULT",
+    made.add_argument("results", nargs="*", type=result_name, metavar="RESULT",
                       help="results; the first is the base of the others")  # fmt: skip
     made.add_argument("--trace", type=trace_name, metavar="TRACE",
                       help="trace that the results replay: picture, rays, warps, program")  # fmt: skip
@@ -26,6 +26,12 @@ def parser(verb: str) -> Parser:
                       help="folder of predict or file of estimate, shown beside the base; repeatable")  # fmt: skip
     made.add_argument("--study", action="append", default=[], type=Path, metavar="FILE.json",
                       help="what whatif or scale --out wrote of the base; repeatable")  # fmt: skip
+    made.add_argument(
+        "--animation",
+        type=location,
+        metavar="FOLDER",
+        help="folder of rayplay animate, in place of results: cost of each frame and a film strip",
+    )
     made.add_argument("--out", type=location, metavar="NAME.html", help="page to write (default: RESULT.html, here)")
     add_limits(made)
     made.set_defaults(perform=perform)
@@ -34,11 +40,36 @@ def parser(verb: str) -> Parser:
 
 def perform(arguments: argparse.Namespace) -> int:
     """Read the results, write the page, say where it is."""
-    out = arguments.out or Path(f"{arguments.results[0].name.partition('.')[0]}{SUFFIX}")
+    first = arguments.animation or (arguments.results[0] if arguments.results else None)
+    if first is None or (arguments.animation and arguments.results):
+        raise UserError("rayplay report: needs one of results and --animation FOLDER")
+    out = arguments.out or Path(f"{first.name.partition('.')[0]}{SUFFIX}")
     check_target(out)
+    said, page = film(arguments) if arguments.animation else report(arguments)
+    from rayplay.formats.place.publish import atomic_file
+
+    written = page.encode()
+    with atomic_file(out) as partial:
+        partial.write_bytes(written)
+    record = {"out": str(out), "bytes": len(written), "verdict": said}
+    answer(arguments, [said, f"{out}: open it with a browser"], lambda: [record])
+    return 0
+
+
+def film(arguments: argparse.Namespace) -> tuple[str, str]:
+    """The sentence and the page of an animation."""
+    from rayplay.report.film import film_page, read_film, said
+
+    found = read_film(arguments.animation)
+    return said(found), film_page(found)
+
+
+def report(arguments: argparse.Namespace) -> tuple[str, str]:
+    """The sentence and the page of results."""
+    from tqdm import tqdm
+
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
-    from rayplay.formats.place.publish import atomic_file
     from rayplay.report.forecast import read_forecast
     from rayplay.report.page import page
     from rayplay.report.run import Run
@@ -48,12 +79,10 @@ def perform(arguments: argparse.Namespace) -> int:
     runs = [Run(open_result(path), trace) for path in arguments.results]
     trifles = [Run(open_result(path)) for path in arguments.noise]
     predicted = [read_forecast(path) for path in arguments.prediction]
-    written = page(runs, trifles, predicted, [read_study(path) for path in arguments.study]).encode()
-    with atomic_file(out) as partial:
-        partial.write_bytes(written)
-    record = {"out": str(out), "bytes": len(written), "verdict": runs[0].verdict}
-    answer(arguments, [runs[0].verdict, f"{out}: open it with a browser"], lambda: [record])
-    return 0
+    studied = [read_study(path) for path in arguments.study]
+    with tqdm(desc="report", unit="part", disable=None, leave=False) as progress:
+        made = page(runs, trifles, predicted, studied, progress.update)
+    return runs[0].verdict, made
 
 
 def check_target(out: Path) -> None:

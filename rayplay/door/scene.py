@@ -1,6 +1,7 @@
 """``rayplay scene``: the acceleration structure of a scene as a page."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rayplay.report.tree import Survey
 
 WIDTH, HEIGHT = 256, 192  # of the pictures of boxes
+STEPS = 4  # loaded, built, rated, drawn
 
 
 def parser(verb: str) -> Parser:
@@ -40,20 +42,23 @@ def perform(arguments: argparse.Namespace) -> int:
     name = Path(arguments.scene).name.partition(".")[0].replace(":", "-")
     out = arguments.out or Path(f"{name}-bvh{SUFFIX}")
     check_target(out)
-    with first_use("the tracer", TRACER_SECONDS):
-        survey = surveyed(arguments)
+    from tqdm import tqdm
+
     from rayplay.formats.place.publish import atomic_file
     from rayplay.report.tree import said, tree_page
 
-    written = tree_page(survey).encode()
+    with tqdm(total=STEPS, desc="scene", unit="step", disable=None, leave=False) as progress:
+        with first_use("the tracer", TRACER_SECONDS):
+            survey = surveyed(arguments, progress.update)
+        written = tree_page(survey).encode()
     with atomic_file(out) as partial:
         partial.write_bytes(written)
     answer(arguments, [said(survey), *table(survey), f"{out}: open it with a browser"], lambda: [record(survey, out)])
     return 0
 
 
-def surveyed(arguments: argparse.Namespace) -> "Survey":
-    """The structure that ``rayplay trace`` would build, its quality and its pictures."""
+def surveyed(arguments: argparse.Namespace, progress: Callable[[], object]) -> "Survey":
+    """The structure that ``rayplay trace`` would build, its quality, its pictures; ``progress``: called STEPS times."""
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.report.tree import Survey
     from rayplay.tracer.bvh.build import build_acceleration
@@ -66,17 +71,20 @@ def surveyed(arguments: argparse.Namespace) -> "Survey":
 
     trace = open_trace(arguments.trace) if arguments.trace is not None else None
     scene = load(arguments.scene)
+    progress()
     as_embree = arguments.traversal == "vulkan-sim"
     if arguments.spheres == "apart":
         scene = replace(scene, spheres=replace(scene.spheres, apart=True))
     if as_embree:
         scene = moved_into_world(scene)
     acceleration = build_acceleration(scene, 0, as_embree)
+    progress()
     decoded = decode(acceleration)
     found = quality(acceleration, decoded, trace)
-    return Survey(
-        Path(arguments.scene).name, acceleration, found, x_ray(decoded, *pixel_rays(scene.camera, WIDTH, HEIGHT)), trace
-    )
+    progress()
+    boxes = x_ray(decoded, *pixel_rays(scene.camera, WIDTH, HEIGHT))
+    progress()
+    return Survey(Path(arguments.scene).name, acceleration, found, boxes, trace)
 
 
 def table(survey: "Survey") -> list[str]:

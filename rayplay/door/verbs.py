@@ -79,7 +79,8 @@ VERBS = {
     ), ("rayplay show sample --rows 2",)),
     "report": Verb("report", "a result as a page to look at and to send", (
         "Write one HTML page that needs nothing but a browser: what limits the replay, cycle stack, units, timeline, "
-        "cost of each pixel, memory, launches, configuration, every counter. Further results are compared with it."
+        "cost of each pixel, memory, rays, SMs, waits at each instruction, launches, configuration, every counter. "
+        "Further results are compared with it; --animation shows the frames of rayplay animate as a film strip."
     ), ("rayplay replay sample --quiet", "rayplay report sample-rtx2060 --trace sample --out report.html")),
     "heat": Verb("heat", "the cost of each pixel as a picture", (
         "Draw the cost of each pixel: the work that a trace records, or the cycles, rays and BVH records of a result. "

@@ -90,7 +90,7 @@ def instructions(machine: Machine, rows: np.ndarray) -> np.ndarray:
 
 
 def states(core: Any, rows: np.ndarray) -> np.ndarray:
-    """What each warp waits for: int64[rows], places in ``STATES``."""
+    """State of each warp: int64[rows], places in ``STATES``."""
     reason = core.wait[rows, stack.REASON]
     found = np.where(states_without_wait(core, rows), READY, DATA)
     if isinstance(core, pipe.Pipeline):

@@ -136,11 +136,7 @@ class Replay:
         machine, status = self.machine, step.RUNNING
         quantum = self.quantum or machine.gpu.longest_quantum
         if notes is not None and notes.resumed is not None:
-            checkpoint.go_on(self.kernels, notes.resumed)
-            if self.by_class:
-                class_checkpoint.give(self.by_class, self.adapting, *notes.resumed)
-            if self.stalls:
-                self.stalls.give(*notes.resumed)
+            self._go_on(notes.resumed)
         else:
             self._launch()
         watchdog, watch = Watchdog(machine.gpu), self.watch
@@ -175,6 +171,14 @@ class Replay:
         for kernel_id in machine.streams.running:
             self.kernels.end_kernel(kernel_id, machine.now)
         self.kernels.note_kernels()
+
+    def _go_on(self, resumed: Checkpoint) -> None:
+        """Put the replay where its checkpoint was taken."""
+        checkpoint.go_on(self.kernels, resumed)
+        if self.by_class:
+            class_checkpoint.give(self.by_class, self.adapting, *resumed)
+        if self.stalls:
+            self.stalls.give(*resumed)
 
     def _state(self) -> Checkpoint:
         """Everything that changes while a replay runs."""

@@ -1,4 +1,4 @@
-"""What a look at a machine copies, and what many looks tell together: warps by slot, rays by slot, counters."""
+"""A look at a machine as copies of columns, and many looks evaluated together: warps by slot, rays, counters."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -131,5 +131,5 @@ def counts(machine: Machine, looks: Look, before: Look) -> Counts:
 
 
 def since(total: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """What each look adds to totals."""
+    """Increments of totals from look to look."""
     return np.diff(total, axis=0, prepend=before[None])

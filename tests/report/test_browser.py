@@ -5,10 +5,17 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
-from rayplay.report.run import Run
+from rayplay.report.film import Film, Value, chart, strip
+from rayplay.report.forecast import Forecast
+from rayplay.report.memory import edges
+from rayplay.report.page import page
+from rayplay.report.run import Run, flat
+from rayplay.report.study import read_study
 from tests.report.pages import CHROMIUM, NO_BROWSER, OPTIONS, in_browser
+from tests.report.test_study import WHATIF
 
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 BROWSERS_OWN = (".google.com", ".googleapis.com", ".gvt1.com")  # that Chromium asks at its start, whatever the page
@@ -124,9 +131,84 @@ def test_the_policy_lets_its_own_script_run_and_asks_nobody(two: str, tmp_path: 
     assert all(host.endswith(BROWSERS_OWN) for host in hosts), hosts
 
 
+def test_the_figures_in_the_browser_are_those_of_the_tables(runs: list[Run], one: str, tmp_path: Path) -> None:
+    """Every number of the tables, read from the DOM after the script has run, against the result's files."""
+    script = """
+    const found = {};
+    for (const table of document.querySelectorAll('table')) found[table.caption.textContent] =
+      [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent));
+    found.six = [...document.querySelectorAll('[data-metric]')].map(each => [each.dataset.metric, each.dataset.value]);
+    found.chart = document.querySelector('svg[aria-label^="Memory:"]').textContent;
+    return found;
+    """
+    found, run = in_browser(one, script, tmp_path), runs[0]
+    summary = {name: entry["value"] for name, entry in run.summary.items()}
+    assert {row[0]: row[1] for row in found["Metrics"]} == {
+        name: "undefined" if value is None else repr(value) for name, value in summary.items()
+    }
+    assert {row[0]: int(row[1]) for row in found["Counters"]} == {
+        f"{unit}.{name}": value for unit, of in run.counters.items() for name, value in of.items()
+    }
+    assert all(float(value) == summary[name] for name, value in found["six"] if name in summary)
+    kernels = run.kernels
+    assert [[int(row[0]), int(row[3]), int(row[4]), int(row[5])] for row in found["Launches"]] == np.stack(
+        [kernels[name] for name in ("kernel_id", "start_cycle", "end_cycle", "warp_instructions")], axis=1
+    ).tolist()
+    assert [[int(cell) for cell in row[1:3]] for row in found["Bytes between the levels of memory"]] == [
+        [edge.read, edge.written] for edge in edges(run)
+    ]
+    assert all(line in found["chart"] for edge in edges(run) for line in edge.words)
+    waits = run.result.read("stalls")
+    assert sum(int(row[5]) for row in found["Instructions"]) == waits["warp_cycles"].sum()
+    assert sum(int(row[1]) for row in found["Reads by kind of record"]) == run.counters["rt_unit"]["reads"]
+    flat_gpu = {
+        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in flat(run.gpu).items()
+    }
+    assert {row[0]: row[1] for row in found["Description of the GPU"]} == flat_gpu
+
+
+def test_hovering_a_difference_says_more_and_fewer_cycles(runs: list[Run], tmp_path: Path) -> None:
+    script = POINT + """
+    const image = document.querySelectorAll('.strip img')[2];
+    await new Promise(go => {
+      const look = () => image.dataset.ready ? go() : setTimeout(look, 20);
+      look();
+    });
+    const found = [];
+    for (let step = 0; step < 31; step++) {
+      image.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+      found.push(document.getElementById('tip').textContent);
+    }
+    return found;
+    """  # fmt: skip
+    other, base = (run.pixels() for run in runs)
+    assert base is not None
+    assert other is not None
+    moved = (other.astype(int) - base)[0]
+    assert (moved < 0).any()
+    assert in_browser(page(runs[::-1]), script, tmp_path) == [
+        f"pixel {x}, 0: {moved[x]:,} cycles" for x in range(1, 32)
+    ]
+
+
+def other_pages(runs: list[Run], folder: Path) -> str:
+    """The parts that only some pages have, in one: predictions, studies, an animation's chart and strip, boxes."""
+    (folder / "w.json").write_text(json.dumps(WHATIF))
+    guess = Forecast("e.json", "sample.trace", "mobile", {"gpu_cycles": (1.0, 0.5, 2.0), "gpu_ipc": (9.0, None, None)})
+    pictures = {at: np.full((4, 6, 3), 0.1 + 0.4 * at) for at in range(2)}
+    rows: list[list[Value]] = [[at, f"000{at}.trace", 100 + at, 1.5, 2.0, 1.0, 3.0] for at in range(2)]
+    film = Film("walk", ["frame", "trace", "rays", "records_per_ray", "ms", "ms_low", "ms_high"], rows, pictures)
+    whole = page(runs[:1], runs[1:], [guess], [read_study(folder / "w.json")])
+    drawn = "".join(map(str, (strip(film), chart(film))))
+    return whole.replace("</main>", f"{drawn}</main>")
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core here: npm install --no-save axe-core")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_accessibility_checker_finds_nothing(scheme: str, two: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", ["results", "others"])
+def test_the_accessibility_checker_finds_nothing(
+    which: str, scheme: str, runs: list[Run], two: str, tmp_path: Path
+) -> None:
     dark = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
     script = (
         AXE.read_text().replace("</script", "<\\/script")
@@ -136,6 +218,7 @@ def test_the_accessibility_checker_finds_nothing(scheme: str, two: str, tmp_path
             found.violations.map(each => [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])];
     """
     )
-    is_dark, violations = in_browser(two, script, tmp_path, *dark)
+    html = two if which == "results" else other_pages(runs, tmp_path)
+    is_dark, violations = in_browser(html, script, tmp_path, *dark)
     assert is_dark == (scheme == "dark")
     assert violations == []

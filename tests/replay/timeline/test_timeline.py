@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rayplay
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.sm import warps as scheduler
@@ -37,14 +38,25 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_micro(place, ops, [20] * 64, lambda warp, visit, _, lane: (warp * 4096 + visit * 128 + lane) * 64, 2)
 
 
-@pytest.fixture(scope="module", params=["sample", "part", "kernel", "pipeline"])
-def watched(request: pytest.FixtureRequest, kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module")
+def spheres(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace whose rays go on after intersection programs."""
+    made = tmp_path_factory.mktemp("spheres") / "wknd.trace"
+    rayplay.trace("wknd", size=(32, 8), samples=1, out=made)
+    return made
+
+
+@pytest.fixture(scope="module", params=["sample", "part", "kernel", "pipeline", "spheres"])
+def watched(
+    request: pytest.FixtureRequest, kernel: Path, spheres: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     """A watch, the result of its replay, its cycles, and what Perfetto reads in its file."""
     name = request.param
     cycles = Cycles(20_000, 30_000) if name == "part" else Cycles()
     watch, out = Watch(cycles), tmp_path_factory.mktemp("timeline") / "out.pftrace"
     model = "pipeline" if name == "pipeline" else None
-    result = simulate(kernel if name == "kernel" else SAMPLE, "rtx2060", watch=watch, model=model)
+    trace = {"kernel": kernel, "spheres": spheres}.get(name, SAMPLE)
+    result = simulate(trace, "rtx2060", watch=watch, model=model)
     write_timeline(watch, out)
     return watch, result, cycles, parsed(out)
 
