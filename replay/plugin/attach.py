@@ -50,7 +50,7 @@ def own_arrays(plugin: Plugin, values: Values, unit: str, state: Any, taken: Val
 def own_class(plugin: Plugin, unit: str, names: tuple[str, ...]) -> type:
     """The class of a plug-in's state of a unit, by whose name machine code is told apart."""
     if unit not in plugin.classes:
-        kinds = {name: int for name in ("instances", *plugin.parameters)}
+        kinds = dict.fromkeys(("instances", *plugin.parameters), int)
         made: Any = NamedTuple(f"Own_{plugin.module.__name__}_{unit}", [(n, kinds.get(n, np.ndarray)) for n in names])
         made.__module__ = plugin.module.__name__
         setattr(plugin.module, made.__name__, made)  # where the cache of machine code looks for it

@@ -7,7 +7,7 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.names import result_name
 from rayplay.zatel.verbs import records
-from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, write_json
+from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, described, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 
 
@@ -37,7 +37,6 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
-    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.replays.full_result import full_metrics
     from rayplay.zatel.sample.estimate import checked_fraction, estimate
     from rayplay.zatel.sample.report import KEYS, as_json, table_text
@@ -48,7 +47,7 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     check_json_target(arguments.out, KEYS, "estimate")
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
-    trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
+    trace, (gpu, name) = open_trace(arguments.trace), described(arguments)
     full = full_metrics(open_result(arguments.against), trace, gpu) if arguments.against else None
     target = None if arguments.target_error is None else percentage(arguments.target_error)
     fraction = 0.1 if arguments.fraction is None else checked_fraction(arguments.fraction)
@@ -58,7 +57,7 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
         steps = [estimate(trace, gpu, fraction, seed)]
     else:
         steps = estimate_until(trace, gpu, target, seed)
-    content = as_json(steps, arguments.trace.name, arguments.gpu, seed, full)
+    content = as_json(steps, arguments.trace.name, name, seed, full)
     answer(arguments, [table_text(steps, full)], lambda: records.estimated(content))
     write_json(arguments.out, content)
     return 0
