@@ -1,6 +1,5 @@
 """A plug-in's file: what it declares joins the description, and what is wrong with it is one line."""
 
-import os
 import pickle
 import subprocess
 import sys
@@ -37,13 +36,13 @@ def written(folder: Path, text: str, name: str = "idea.py") -> Path:
     [
         ("def choose(:\n", r"idea\.py:1: invalid syntax"),
         ("X = 1\n", r'idea\.py: replaces no hook; decorate a function with @hook\("rt\.choose_warp"\)'),
-        (GOOD.replace("rt.choose_warp", "rt.chose_warp"), r"idea\.py:4: unknown hook 'rt\.chose_warp'; did you mean 'rt\."),
-        (GOOD.replace("own, ", ""), r"idea\.py:4: choose\(state, core\): hook rt\.choose_warp gives 3 arguments: \(state, "),
+        (GOOD.replace("choose_", "chose_"), r"idea\.py:4: unknown hook 'rt\.chose_warp'; did you mean 'rt\."),
+        (GOOD.replace("own, ", ""), r"idea\.py:4: choose\(state, core\): hook rt\.choose_warp gives 3 arg"),
         ("import nothing_like_it\n", r"idea\.py:1: ModuleNotFoundError: No module named 'nothing_like_it'"),
         (GOOD + GOOD.replace("choose(", "other("), r"idea\.py:10: hook rt\.choose_warp is replaced twice"),
         (GOOD + "COUNTERS = 'sent'\n", r"idea\.py: COUNTERS must be a tuple of names"),
         (GOOD + "PARAMETERS = {'a': 1}\n", r"idea\.py: PARAMETERS must be a table of name: parameter"),
-        ("from rayplay.policy import parameter\nparameter('x', 'word', '', choices=('a',))\n", r"idea\.py:2: parameter 'x'"),
+        ("from rayplay.policy import parameter\nparameter('x', '', '', choices=('a',))\n", r"\.py:2: parameter 'x'"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -64,7 +63,7 @@ def test_the_command_says_it_and_ends_with_two(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD.replace("rt.choose_warp", "rt.chose_warp"))
     trace = ROOT / "traces" / "sample.trace"
     done = subprocess.run(
-        [sys.executable, "-m", "rayplay", "replay", str(trace), "--plugin", str(file), "--out", str(tmp_path / "a.result")],
+        [sys.executable, "-m", "rayplay", "replay", trace, "--plugin", file, "--out", tmp_path / "a.result"],
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 2
@@ -139,10 +138,9 @@ def test_the_page_begins_with_a_policy_that_works(tmp_path: Path) -> None:
     assert list(load_plugin(written(tmp_path, text, "youngest_first.py")).functions) == ["rt.choose_warp"]
 
 
-def test_the_twin_models_refuse_it(run_replay, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ANN001
+def test_the_twin_models_refuse_it(run_replay, capsys: pytest.CaptureFixture[str]) -> None:
     trace = ROOT / "traces" / "sample.trace"
     assert run_replay(trace, "--gpu", "mobile", "--model", "gatsim", "--plugin", NEXT_LINE) == 2
     assert "model gatsim: has no hooks for the plug-in" in capsys.readouterr().err
     assert run_replay(trace, "--gpu", "mobile", "--partition", "even", "--plugin", NEXT_LINE) == 2
     assert "--plugin: cannot be used with --partition" in capsys.readouterr().err
-    assert os.path.exists(trace)
