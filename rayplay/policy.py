@@ -1,4 +1,4 @@
-"""What a policy's file imports: ``from rayplay.policy import hook``; docs/policies.md says how to write one.
+"""Names for a policy's file: ``from rayplay.policy import hook``; docs/policies.md says how to write one.
 
 ``python -m rayplay.policy`` prints every hook with its contract.
 
@@ -10,7 +10,7 @@ from rayplay.replay.jit.bits import FAR, count_bits, lowest_bit
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.plugin.author import compiled, default, hook, parameter, warp_at
-from rayplay.replay.plugin.units import hook_lines
+from rayplay.replay.plugin.targets import hook_lines
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.count import asks
 from rayplay.replay.sm import ctas, warps

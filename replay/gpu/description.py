@@ -289,7 +289,8 @@ def load(name: str, assignments: Sequence[str] = (), plugin: Plugin | Path | str
 def _read_with(
     name: str, assignments: Sequence[str], plugin: Plugin | Path | str | None
 ) -> tuple[Gpu, config.Text]:  # fmt: skip
-    text, cls = read_description(name), Gpu
+    text = read_description(name)
+    cls: type = Gpu
     if plugin is not None:
         loaded = plugin if isinstance(plugin, Plugin) else load_plugin(plugin)
         text, cls = described.with_defaults(text, loaded), described.class_with(Gpu, loaded)

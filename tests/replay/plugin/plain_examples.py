@@ -81,7 +81,7 @@ def test_next_line_prefetch_finds_a_stream_on_its_way(tmp_path: Path) -> None:
 
 
 def test_bypass_gives_no_line_to_a_first_read(rays: Path) -> None:
-    """Where the table remembers one sector, hardly any record is known when it is read again: loads alone evict."""
+    """With a table of one sector, hardly any record is known when it is read again: loads alone evict."""
     result, own = replay(rays, "ray_bypass.py", "policy.ray_bypass.reach=1"), replay(rays, None)
     counted = totals(result)
     assert counted["policy.l1.first_reads"] > 10 * counted["policy.l1.repeated_reads"]

@@ -20,7 +20,7 @@ class State(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What a plug-in keeps."""
+    """State of a plug-in."""
 
     counters: np.ndarray
     weight: int
@@ -55,7 +55,7 @@ def callers(choose: Any, told: Any, asks: Any) -> Any:
 
 
 def instructions(run: Any) -> str:
-    """Machine code of what was compiled, without the names of types."""
+    """Machine code of the compiled function, without the names of types."""
     text = next(iter(run.overloads.values())).library.get_asm_str()
     return re.sub(r"_ZN\w+|\.const\.\S+|\"[^\"]*\"", "NAME", text)
 

@@ -1,4 +1,4 @@
-"""A plug-in's file: what it declares joins the description, and what is wrong with it is one line."""
+"""A plug-in's file: its declarations join the description, and each of its mistakes is one line."""
 
 import pickle
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import explain, load
 from rayplay.replay.plugin.load import load as load_plugin
-from rayplay.replay.plugin.units import hook_lines, hooks_of_units
+from rayplay.replay.plugin.targets import hook_lines, hooks_of_units
 from rayplay.zatel.changes.whatif import changed
 
 ROOT = Path(__file__).parents[3]
