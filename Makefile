@@ -31,7 +31,7 @@ TUNER := docs/tuner/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper estimate-study crisp tuner test test-all check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper estimate-study policies crisp tuner test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -105,6 +105,9 @@ check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources and li
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/docs
+
+policies: $(SETUP_TEST) $(CODE) ## study of the example policies: docs/policies (QUICK=1: the sample trace; TRACES=: others)
+	$(BIN)/python -m bench.policies $(TRACES) --set sm.count=2 $(if $(QUICK),--quick) --out docs/policies
 
 docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m formats docs > docs/formats.md

@@ -1,4 +1,6 @@
-"""What a policy's file imports: ``from rayplay.policy import hook``; docs/policies.md says how to write one.
+"""Names for a policy's file: ``from rayplay.policy import hook``; docs/policies.md says how to write one.
+
+``python -m rayplay.policy`` prints every hook with its contract.
 
 The modules of columns are here as well: ``rt`` (slots and lanes of RT units), ``cache``, ``warps``, ``dram``, ``ctas``.
 """
@@ -8,6 +10,7 @@ from rayplay.replay.jit.bits import FAR, count_bits, lowest_bit
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.plugin.author import compiled, default, hook, parameter, warp_at
+from rayplay.replay.plugin.targets import hook_lines
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.count import asks
 from rayplay.replay.sm import ctas, warps
@@ -16,3 +19,7 @@ __all__ = [
     "FAR", "asks", "cache", "compiled", "count_bits", "ctas", "default", "dram", "hook", "lowest_bit", "parameter",
     "rays", "rt", "warp_at", "warps",
 ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    print("\n".join(hook_lines()))

@@ -73,12 +73,9 @@ def opened_trace(trace: "AnyTrace") -> "Trace":
 def described_gpu(gpu: "AnyGpu", plugin: "Plugin | Path | str | None" = None) -> "Gpu":
     """The GPU, loaded where it is named, with a plug-in on its units where one is given."""
     from rayplay.replay.gpu.description import Gpu
-    from rayplay.replay.plugin.load import Plugin, load
 
     described = gpu if isinstance(gpu, Gpu) else Gpu.load(gpu)
-    if plugin is None:
-        return described
-    return described.with_plugin(plugin if isinstance(plugin, Plugin) else load(plugin))
+    return described if plugin is None else described.with_plugin(plugin)
 
 
 sys.modules[__name__].__class__ = ReplayPackage

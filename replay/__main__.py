@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rayplay.formats.place.checkpoint import Checkpoints
     from rayplay.replay.gpu.description import Gpu
     from rayplay.replay.launch.classes import Joined
-    from rayplay.replay.plugin.load import Plugin
     from rayplay.replay.results.metrics import Result
     from rayplay.replay.run.together import How
     from rayplay.replay.timeline.watch import Watch
@@ -34,7 +33,7 @@ def main() -> None:
 
         for line in notes(arguments.explain):
             print(line, file=sys.stderr)
-        print("\n".join(explain(arguments.explain, arguments.assignments, plugin_of(arguments))))
+        print("\n".join(explain(arguments.explain, arguments.assignments, arguments.plugin)))
         return
     if arguments.docs:
         from rayplay.replay.page import page
@@ -54,15 +53,6 @@ def main() -> None:
     if arguments.resume and arguments.out is None:
         raise UserError("--resume: needs --out NAME.result, beside which the interrupted replay left its checkpoint")
     replay_and_draw(arguments)
-
-
-def plugin_of(arguments: argparse.Namespace) -> "Plugin | None":
-    """The plug-in that is named, loaded."""
-    if arguments.plugin is None:
-        return None
-    from rayplay.replay.plugin.load import load
-
-    return load(arguments.plugin)
 
 
 def replay_and_draw(arguments: argparse.Namespace) -> None:
@@ -173,7 +163,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     from rayplay.replay.timeline.watch import Watch, parse_cycles
 
     trace = open_trace(arguments.trace)
-    gpu = load(arguments.gpu, arguments.assignments, plugin_of(arguments)).scaled(arguments.scale)
+    gpu = load(arguments.gpu, arguments.assignments, arguments.plugin).scaled(arguments.scale)
     for line in notes(arguments.gpu):
         print(line, file=sys.stderr)
     chosen = Selection(
@@ -293,7 +283,7 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
 
     from rayplay.replay.gpu.description import load
 
-    gpu = load(arguments.gpu, arguments.assignments, plugin_of(arguments)).scaled(arguments.scale)
+    gpu = load(arguments.gpu, arguments.assignments, arguments.plugin).scaled(arguments.scale)
     chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}
     given = {name: value for name, value in chosen.items() if value}
     given |= {"model": arguments.model or "default", "interval_cycles": arguments.interval}

@@ -21,6 +21,7 @@ LAYERS = {
     "stuck": "who waits for whom when nothing moves",
     "timeline": "a replay watched, and its events as a file for Perfetto",
     "run": "the loop from launch to result, checkpoints and progress",
+    "testing": "laws that every policy must keep",
     "geometry": "what models outside the engine may know of a GPU",
     "verdict": "what limits a replay, in words and six numbers",
     "terminal": "the same in the lines that a replay prints",

@@ -53,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
     predict.epilog = departures_help()
     predict.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    predict.add_argument("--plugin", metavar="FILE.py|NAME",
+                         help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
     predict.add_argument(
         "--against", type=result_name, metavar="RESULT", help="result of the full replay to compare with"
     )
@@ -121,7 +123,9 @@ def predict_verb(arguments: argparse.Namespace) -> int:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     options, out = read_options(arguments), arguments.out or _beside(arguments.trace)
     store = Store(arguments.store) if arguments.store else None
-    text = publish(arguments.trace, arguments.gpu, out, arguments.against, options, arguments.workers, store)
+    text = publish(
+        arguments.trace, arguments.gpu, out, arguments.against, options, arguments.workers, store, arguments.plugin
+    )
     answer(arguments, [text], lambda: records.predicted(read_prediction(out)))
     return 0
 

@@ -5,7 +5,7 @@ scheduling theory (Graham, Bounds on multiprocessing timing anomalies, 1969: lon
 the future, which hardware does not: an upper bound for predictors of a warp's length.
 """
 
-from rayplay.policy import asks, hook, rt
+from rayplay.policy import asks, compiled, hook, rt
 
 COUNTERS = ("overtakes",)
 OVERTAKES = 0
@@ -32,16 +32,21 @@ def count_down(state, own, records, sm, at, lane, kind, now):
     own.left[at] -= 1
 
 
+@compiled
+def is_before(state, own, at, other):
+    """Whether a slot is served before another: it has more records left, or as many and is older."""
+    if own.left[at] != own.left[other]:
+        return own.left[at] > own.left[other]
+    return state.slot[at, rt.AGE] < state.slot[other, rt.AGE]
+
+
 @hook("rt.choose_warp")
 def choose(state, own, core):
     """Choose the slot with the most records left; of several the oldest."""
     best = -1
     for at in range(core * state.warps, (core + 1) * state.warps):
-        if state.slot[at, rt.WARP] >= 0 and asks(state, at):
-            if best < 0 or own.left[at] > own.left[best]:
-                best = at
-            elif own.left[at] == own.left[best] and state.slot[at, rt.AGE] < state.slot[best, rt.AGE]:
-                best = at
+        if state.slot[at, rt.WARP] >= 0 and asks(state, at) and (best < 0 or is_before(state, own, at, best)):
+            best = at
     return best
 
 
@@ -49,10 +54,7 @@ def choose(state, own, core):
 def note(state, own, sm, core, at, record, chunk, answer, now):
     """Count the requests that overtake an older warp's."""
     for other in range(core * state.warps, (core + 1) * state.warps):
-        if (
-            state.slot[other, rt.WARP] >= 0
-            and asks(state, other)
-            and state.slot[other, rt.AGE] < state.slot[at, rt.AGE]
-        ):
+        is_older = state.slot[other, rt.WARP] >= 0 and state.slot[other, rt.AGE] < state.slot[at, rt.AGE]
+        if is_older and asks(state, other):
             own.counters[sm, OVERTAKES] += 1
             return

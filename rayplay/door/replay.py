@@ -10,7 +10,7 @@ from rayplay.formats.guard.command import add_limits
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
-from rayplay.replay.__main__ import plugin_of, replay_and_draw
+from rayplay.replay.__main__ import replay_and_draw
 from rayplay.replay.arguments import add_options
 
 DEFAULT_GPU = "rtx2060"
@@ -46,7 +46,7 @@ def perform(arguments: argparse.Namespace) -> int:
         option = f"--{of_one[0]}"
         raise UserError(f"{option}: takes one replay, not {len(traces)} traces on {len(gpus)} GPUs")
     for trace, gpu in product(traces.values(), gpus):  # whatever is wrong is said before the first replay
-        load(gpu, arguments.assignments, plugin_of(arguments)).scaled(arguments.scale)
+        load(gpu, arguments.assignments, arguments.plugin).scaled(arguments.scale)
         open_trace(trace)
     for number, (name, gpu) in enumerate(product(traces, gpus)):
         if number and not hasattr(arguments, "records"):

@@ -36,11 +36,11 @@ from rayplay.replay.memory.cache.owners import NOT_SHARED, Sharing
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
-from rayplay.replay.rt import state as rt_state
 from rayplay.replay.plugin.attach import attach, compiling
 from rayplay.replay.plugin.attach import counters as plugin_counters
 from rayplay.replay.plugin.described import values_of
 from rayplay.replay.plugin.load import Plugin
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.sharing.plan import Plan
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import models

@@ -15,6 +15,7 @@ from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.plugin import described
 from rayplay.replay.plugin.load import Plugin
+from rayplay.replay.plugin.load import load as load_plugin
 from rayplay.replay.rt import spec as rt_unit_spec
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps as scheduler
@@ -206,8 +207,9 @@ class Gpu:
         """The GPU of that name, or of a .toml or gpgpusim.config file; ``UserError`` when it breaks a rule."""
         return load(str(name))
 
-    def with_plugin(self, plugin: Plugin) -> "Gpu":
-        """The same GPU with a plug-in on its units, its parameters at their defaults."""
+    def with_plugin(self, plugin: Plugin | Path | str) -> "Gpu":
+        """The same GPU with a plug-in on its units, its parameters at their defaults; ``plugin`` as in ``load``."""
+        plugin = plugin if isinstance(plugin, Plugin) else load_plugin(plugin)
         if self.plugin is not None:
             raise UserError(f"GPU {self.name}: has the plug-in {self.plugin.path}, and takes no second one")
         text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
@@ -275,23 +277,30 @@ def notes(name: str) -> Iterator[str]:
         yield from gpgpusim.notes(path)
 
 
-def load(name: str, assignments: Sequence[str] = (), plugin: Plugin | None = None) -> Gpu:
+def load(name: str, assignments: Sequence[str] = (), plugin: Plugin | Path | str | None = None) -> Gpu:
     """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule.
 
-    plugin  acts on its units; its parameters are values of the description.
+    plugin  acts on its units: loaded, its file (whose code is run), or its name in an installed package. Its parameters
+            are values of the description.
     """
     return _read_with(name, assignments, plugin)[0]
 
 
-def _read_with(name: str, assignments: Sequence[str], plugin: Plugin | None) -> tuple[Gpu, config.Text]:
+def _read_with(
+    name: str, assignments: Sequence[str], plugin: Plugin | Path | str | None
+) -> tuple[Gpu, config.Text]:  # fmt: skip
     text = read_description(name)
+    cls: type = Gpu
     if plugin is not None:
-        text = described.with_defaults(text, plugin)
+        loaded = plugin if isinstance(plugin, Plugin) else load_plugin(plugin)
+        text, cls = described.with_defaults(text, loaded), described.class_with(Gpu, loaded)
     text = config.override(text, list(assignments))
-    return config.build(Gpu if plugin is None else described.class_with(Gpu, plugin), text), text
+    return config.build(cls, text), text
 
 
-def explain(name: str, assignments: Sequence[str] = (), plugin: Plugin | None = None) -> Iterator[str]:
+def explain(
+    name: str, assignments: Sequence[str] = (), plugin: Plugin | Path | str | None = None
+) -> Iterator[str]:  # fmt: skip
     """Every value with unit, meaning and source (its comment in the file), then every derived value."""
     gpu, text = _read_with(name, assignments, plugin)
     yield from explain_values(gpu, text, "")

@@ -65,7 +65,8 @@ def inlined_copy(function: Any) -> Any:
 
 def intrinsic(plain: Callable[..., Any]) -> Callable[[Any], Any]:
     """Decorator of an instruction of the processor; plain: the same for Python, where nothing is compiled."""
-    return lambda generator: plain if config.DISABLE_JIT else numbas_intrinsic(generator)
+    is_plain: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
+    return lambda generator: plain if is_plain else numbas_intrinsic(generator)
 
 
 def signed(word: int) -> int:

@@ -43,7 +43,7 @@ class Hook:
 
     @property
     def contract(self) -> str:
-        """What the hook decides or is told: the docstring of the engine's function."""
+        """Docstring of the engine's function: what the hook decides or is told."""
         return inspect.cleandoc(self.default.__doc__ or "")
 
 

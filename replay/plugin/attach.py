@@ -10,7 +10,7 @@ import numpy as np
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.replay.jit.hooks import replace
 from rayplay.replay.plugin.load import Plugin
-from rayplay.replay.plugin.units import hooks_of_units
+from rayplay.replay.plugin.targets import hooks_of_units
 
 RESERVED = ("counters", "instances")
 Values = dict[str, Any]
@@ -50,15 +50,16 @@ def own_arrays(plugin: Plugin, values: Values, unit: str, state: Any, taken: Val
 def own_class(plugin: Plugin, unit: str, names: tuple[str, ...]) -> type:
     """The class of a plug-in's state of a unit, by whose name machine code is told apart."""
     if unit not in plugin.classes:
-        kinds = {name: int for name in ("instances", *plugin.parameters)}
-        made: Any = NamedTuple(f"Own_{plugin.module.__name__}_{unit}", [(n, kinds.get(n, np.ndarray)) for n in names])
+        kinds = dict.fromkeys(("instances", *plugin.parameters), int)
+        fields = [(name, kinds.get(name, np.ndarray)) for name in names]
+        made: Any = NamedTuple(f"Own_{plugin.module.__name__}_{unit}", fields)  # type: ignore[misc]
         made.__module__ = plugin.module.__name__
         setattr(plugin.module, made.__name__, made)  # where the cache of machine code looks for it
         for name, hook in hooks_of_units().items():
             if name in plugin.functions and name.partition(".")[0] == unit:
                 replace(made, hook, plugin.functions[name])
         plugin.classes[unit] = made
-    if plugin.classes[unit]._fields != names:
+    if plugin.classes[unit].__match_args__ != names:  # type: ignore[attr-defined]
         raise UserError(f"{plugin.path}: arrays({unit!r}, ...): must make arrays of the same names on every GPU")
     return plugin.classes[unit]
 

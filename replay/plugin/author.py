@@ -1,4 +1,4 @@
-"""What a plug-in's file names: hooks, parameters, compiled helpers and the engine's own choices.
+"""Names for the files of plug-ins: hooks, parameters, compiled helpers and the engine's own choices.
 
 A hook function gets the unit's state, the plug-in's own state of that unit, and what the hook says. It is compiled
 with the engine: numbers and arrays alone, no allocation, no index below 0.
@@ -8,13 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import hint
 from rayplay.replay.jit.bits import called_from_python, inlined
 from rayplay.replay.jit.hooks import HOOKS
-from rayplay.replay.plugin.units import hooks_of_units
+from rayplay.replay.plugin.targets import hooks_of_units
 from rayplay.replay.sm import models, warps
 from rayplay.replay.sm.pipeline import state as pipe
 
@@ -79,7 +77,7 @@ def _of_rank(core: warps.Warps, sm: int, bit: int) -> int:
 
 @inlined
 def _of_warp(core: pipe.Pipeline, sm: int, bit: int) -> int:
-    return sm * core.warps + np.int64(bit)
+    return sm * core.warps + bit
 
 
 warp_at = models.resolved(_of_rank, _of_warp)

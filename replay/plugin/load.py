@@ -19,7 +19,7 @@ from rayplay.formats.guard.nearest import meant
 from rayplay.formats.guard.text import read_text
 from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.plugin.author import Parameter
-from rayplay.replay.plugin.units import UNITS, hook_named
+from rayplay.replay.plugin.targets import UNITS, hook_named
 
 GROUP = "rayplay.policies"
 """Entry points of packages that bring policies: NAME = MODULE."""
@@ -62,7 +62,7 @@ LOADED: dict[tuple[str, str], Plugin] = {}
 
 
 def load(name: Path | str) -> Plugin:
-    """Load a plug-in by its ``.py`` file, or by the entry point of a package; ``UserError`` for a file that is none."""
+    """Load a plug-in by its ``.py`` file, or by the entry point of a package; ``UserError`` for another file."""
     path = Path(name)
     if path.suffix != ".py":
         path = of_package(str(name))

@@ -34,7 +34,7 @@ def choose_lane(state: rt.RtUnit, records: rays.Records, at: int, rest: int) -> 
 def may_complete(state: rt.RtUnit, sm: int, at: int) -> bool:
     """Choose whether a slot without records, delays and stores left may complete. By default it may.
 
-    Asked in every cycle in which the unit runs. Whoever vetoes must let it complete after an event that wakes the unit.
+    Asked in every cycle in which the unit runs. A veto must end with an event that wakes the unit.
     """
     return True
 

@@ -79,9 +79,9 @@ def complete_one(state: RtUnit, sm: int, core: int, now: int) -> int:
     for at in range(core * state.warps, (core + 1) * state.warps):
         left = slot[at, rt.OPEN] | slot[at, rt.DELAYED] | slot[at, rt.STORES]
         left |= slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD]
-        if slot[at, rt.WARP] >= 0 and left == 0 and slot[at, rt.AGE] < age and unit[core, rt.SENDING] != at:
-            if may_complete(state, sm, at):
-                done, age = at, slot[at, rt.AGE]
+        is_done = slot[at, rt.WARP] >= 0 and left == 0 and slot[at, rt.AGE] < age and unit[core, rt.SENDING] != at
+        if is_done and may_complete(state, sm, at):
+            done, age = at, slot[at, rt.AGE]
     if done < 0:
         return -1
     warp = slot[done, rt.WARP]

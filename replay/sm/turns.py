@@ -9,8 +9,8 @@ from rayplay.replay.sm import ctas as dispatch
 def sm_in_turn(state: dispatch.Dispatch, last: int, turn: int, core: int) -> int:
     """Choose the SM that is offered the next CTA after ``turn`` others in a cycle in which several have room.
 
-    By default clusters in turn after that of the ``last`` SM served, in each its SMs from ``core`` on. For ``turn`` = 0,
-    1, 2, ... each SM must come once, those of a cluster together.
+    By default clusters in turn, the next after the ``last`` SM's first, in each its SMs from ``core`` on. Over the
+    turns 0, 1, 2, ... each SM must come once, and the SMs of a cluster together.
     """
     each, sms = state.cluster, state.unit.shape[0]
     if each == 1:

@@ -50,6 +50,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/analysis.md",
             "docs/zatel.md",
             "docs/estimate.md",
+            "docs/policies.md",
         ),
     ),
     (

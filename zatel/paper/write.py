@@ -44,14 +44,17 @@ def publish(
     options: Options | None = None,
     workers: int | None = None,
     store: Store | None = None,
+    plugin: str | None = None,
 ) -> str:
     """Predict and write the folder ``out``; returns the table of metrics and a line of times.
 
     gpu_name  ``rtx2060``, ``mobile`` or a TOML file. against  result of the full replay to compare with.
-    options, workers, store  as in ``predict``. Nothing appears under ``out`` before it is complete; everything but
-    ``host.json`` is the same from run to run. Raises ``UserError`` for inputs that cannot be read or do not fit.
+    options, workers, store  as in ``predict``. plugin  acts on the units of the groups' GPUs.
+
+    Nothing appears under ``out`` before it is complete; everything but ``host.json`` is the same from run to run.
+    Raises ``UserError`` for inputs that cannot be read or do not fit.
     """
-    trace, gpu, options = open_trace(trace_path), load_gpu(gpu_name), options or Options()
+    trace, gpu, options = open_trace(trace_path), load_gpu(gpu_name, plugin=plugin), options or Options()
     result = None if against is None else open_result(against)
     full = None if result is None else full_metrics(result, trace, gpu)
     request = {"trace": trace.path.name, "gpu": gpu.name, **asked(options)}

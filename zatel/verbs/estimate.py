@@ -7,7 +7,7 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.names import result_name
 from rayplay.zatel.verbs import records
-from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, write_json
+from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, described, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 
 
@@ -40,7 +40,6 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
-    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.replays.full_result import full_metrics
     from rayplay.zatel.sample.estimate import checked_fraction, estimate
     from rayplay.zatel.sample.report import KEYS, as_json, forecast_text, table_text
@@ -51,7 +50,7 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     check_json_target(arguments.out, KEYS, "estimate")
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
-    trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
+    trace, (gpu, name) = open_trace(arguments.trace), described(arguments)
     if arguments.forecast:
         promised, is_read = expected(trace, gpu)
         answer(arguments, [forecast_text(promised, is_read)], lambda: records.forecast(promised, is_read))
@@ -65,7 +64,7 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
         steps = [estimate(trace, gpu, fraction, seed)]
     else:
         steps = estimate_until(trace, gpu, target, seed)
-    content = as_json(steps, arguments.trace.name, arguments.gpu, seed, full)
+    content = as_json(steps, arguments.trace.name, name, seed, full)
     answer(arguments, [table_text(steps, full)], lambda: records.estimated(content))
     write_json(arguments.out, content)
     return 0

@@ -5,12 +5,15 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayplay.formats.guard.command import add_verb
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.names import trace_name
 from rayplay.formats.place.publish import atomic_file
+
+if TYPE_CHECKING:
+    from rayplay.replay.gpu.description import Gpu
 
 
 def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -18,9 +21,31 @@ def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) 
     made = add_verb(verbs, run_verb)
     made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch that traces rays")
     made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    made.add_argument("--plugin", metavar="FILE.py|NAME",
+                      help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
     made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
     made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
     return made
+
+
+def described(arguments: argparse.Namespace) -> tuple["Gpu", str]:
+    """The GPU with the plug-in, if any, and its name in the file that the verb writes.
+
+    Raises ``UserError`` for a plug-in of caches: an estimate follows all warps through caches with the engine's own
+    replacement.
+    """
+    from rayplay.replay.gpu.description import load as load_gpu
+
+    gpu = load_gpu(arguments.gpu, plugin=arguments.plugin)
+    if gpu.plugin is None:
+        return gpu, arguments.gpu
+    caches = [unit for unit in gpu.plugin.units if unit in ("l1", "l2", "rt_cache")]
+    if caches:
+        raise UserError(
+            f"--plugin {arguments.plugin}: acts on {', '.join(caches)}, whose contents a sample cannot tell; replay the"
+            " whole trace (rayplay replay)"
+        )
+    return gpu, f"{arguments.gpu} with {gpu.plugin.name} {gpu.plugin.digest[:16]}"
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.zatel.verbs import records
-from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from rayplay.zatel.verbs.sampled import (
+    add_sampled_verb,
+    add_workers,
+    checked_seed,
+    checked_workers,
+    described,
+    write_json,
+)
 from rayplay.zatel.verbs.targets import check_json_target
 from rayplay.zatel.verbs.whatif import BELOW, SHOWN, cell
 
@@ -41,12 +48,12 @@ def scale_verb(arguments: argparse.Namespace) -> int:
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     check_json_target(arguments.out, KEYS, "scale")
-    gpu, trace = load_gpu(arguments.gpu), open_trace(arguments.trace)
+    (gpu, name_of_gpu), trace = described(arguments), open_trace(arguments.trace)
     usual = [] if arguments.like else [one for one in FACTORS if one <= min(gpu.sm.count, gpu.memory.count)]
     models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]
     found = scale(trace, gpu, models, seed, workers)
     full, floor = full_replays(trace, gpu, workers) if arguments.full else (None, None)
-    content = as_json(found, full, floor, arguments.trace.name, arguments.gpu)
+    content = as_json(found, full, floor, arguments.trace.name, name_of_gpu)
     answer(arguments, [table_text(found, full, floor)], lambda: records.scaled(content))
     write_json(arguments.out, content)
     return 0

@@ -7,7 +7,14 @@ from typing import Any
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.verbs import records
-from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from rayplay.zatel.verbs.sampled import (
+    add_sampled_verb,
+    add_workers,
+    checked_seed,
+    checked_workers,
+    described,
+    write_json,
+)
 from rayplay.zatel.verbs.targets import check_json_target
 
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
@@ -41,7 +48,6 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     trace on every design as well and prints its changes below; with --store an interrupted run resumes.
     """
     from rayplay.formats.dataset.reader import open_trace
-    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.changes.whatif import CHANGES, what_if
     from rayplay.zatel.replays.result_cache import Store
 
@@ -50,11 +56,12 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
         raise UserError("--store must be given with --full, whose replays it keeps")
     check_json_target(arguments.out, KEYS, "whatif")
     changes = arguments.change or list(CHANGES.values())
+    gpu, name = described(arguments)
     found = what_if(
-        open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,
+        open_trace(arguments.trace), gpu, changes, arguments.fraction, seed,
         workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
     )  # fmt: skip
-    content = as_json(found, arguments.trace.name, arguments.gpu)
+    content = as_json(found, arguments.trace.name, name)
     answer(arguments, [table_text(found)], lambda: records.compared(content))
     write_json(arguments.out, content)
     return 0

@@ -1,7 +1,7 @@
 """Reads that leave no line in a cache, where a policy says so.
 
-The MSHR entry of such a read holds ``BYPASSED`` in place of a row. Whoever joins it takes no row either; a write or an
-atomic, which needs one, is tried again until the data has come.
+The MSHR entry of such a read holds ``BYPASSED`` in place of a row. An access that joins it takes no row either; a write
+or an atomic, which needs one, is tried again until the data has come.
 """
 
 from rayplay.replay.jit.bits import inlined

@@ -1,4 +1,4 @@
-"""Fetches that nobody waits for: what a policy has a cache prefetch."""
+"""Prefetches that a policy chooses: fetches without a waiter."""
 
 from rayplay.replay.jit.bits import compiled
 from rayplay.replay.jit.hooks import hook, is_replaced
@@ -30,7 +30,7 @@ prefetches = is_replaced("cache.prefetch")
 
 @compiled
 def bring(state: cache.Cache, at: int, now: int, sector: int, index: int, queued: int) -> int:
-    """Fetch a sector for nobody. The answers are those of ``access.read``; only a miss changes anything.
+    """Fetch a sector without a waiter; answers as ``access.read`` does, and only a miss changes anything.
 
     index, queued  as of ``access.read``.
     """

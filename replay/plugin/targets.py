@@ -1,5 +1,7 @@
 """The units that a plug-in may act on, and the hooks of each."""
 
+from collections.abc import Iterator
+
 from rayplay.replay.jit.hooks import HOOKS, Hook
 from rayplay.replay.memory.cache import prefetch as cache_prefetch
 from rayplay.replay.memory.dram import banks
@@ -33,3 +35,17 @@ def hooks_of_units() -> dict[str, str]:
 def hook_named(name: str) -> Hook:
     """The hook that a plug-in names."""
     return HOOKS[hooks_of_units()[name]]
+
+
+def hook_lines() -> Iterator[str]:
+    """The hooks as Markdown: units and arguments of each, then its contract."""
+    families: dict[str, list[str]] = {}
+    for unit, (family, _, _) in UNITS.items():
+        families.setdefault(family, []).append(unit)
+    for name, hook in HOOKS.items():
+        family, _, short = name.partition(".")
+        named = ", ".join(f"`{unit}.{short}`" for unit in families[family])
+        yield f"**{named}** `({', '.join(hook.of_plugin)})`"
+        yield ""
+        yield hook.contract.replace("``", "`")
+        yield ""

@@ -1,0 +1,158 @@
+"""The example policies in plain Python, where nothing is compiled (``test_examples.py`` runs this file so).
+
+Each is held to the laws of every policy, and to the invariant that its paper implies.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.testing.generate import make_trace
+from rayplay.replay.gpu.description import load
+from rayplay.replay.memory.cache import access, fill, mshr
+from rayplay.replay.memory.cache import state as cache
+from rayplay.replay.plugin.attach import attach
+from rayplay.replay.plugin.load import load as load_plugin
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.testing import check_policy, digest, totals
+from tests.replay.conftest import load as load_op
+from tests.replay.conftest import write_micro
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
+FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
+SMALL = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "l1.bytes=2048", "l1.ways=4", "sm.kernel_launch_cycles=0")
+
+
+@pytest.fixture(autouse=True)
+def numbers_wrap() -> Any:
+    """As in machine code."""
+    with np.errstate(over="ignore"):
+        yield
+
+
+@pytest.fixture
+def rays(tmp_path: Path) -> Path:
+    return make_trace(tmp_path / "rays.trace", seed=7, image_size=(40, 4), ctas=2)
+
+
+def replay(trace: Path, plugin: str | None, *values: str) -> Result:
+    gpu = load("mobile", [*SMALL, *values], plugin and EXAMPLES / plugin)
+    return simulate(open_trace(trace), gpu, model="characterised")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_laws_of_every_policy_hold(name: str) -> None:
+    assert check_policy(EXAMPLES / name, cases=1, seed=FILES.index(name)) >= 4
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_example_is_short_and_names_its_source(name: str) -> None:
+    text = (EXAMPLES / name).read_text()
+    assert len(text.splitlines()) <= 250
+    assert load_plugin(EXAMPLES / name).functions
+
+
+def test_fifo_is_the_engines_own(rays: Path) -> None:
+    result, own = replay(rays, "fifo.py"), replay(rays, None, "l1.replacement=fifo")
+    assert digest(result) == digest(own)
+    assert digest(result) != digest(replay(rays, None))
+
+
+def test_first_come_first_served_hits_fewer_rows(rays: Path) -> None:
+    result, own = totals(replay(rays, "fcfs.py")), totals(replay(rays, None))
+    assert result["dram.row_hits"] < own["dram.row_hits"]
+    assert result["dram.activates"] > own["dram.activates"]
+
+
+def test_next_line_prefetch_finds_a_stream_on_its_way(tmp_path: Path) -> None:
+    """A warp reads line after line: with the next one on its way, it waits less, and no line comes twice."""
+    stream = lambda warp, visit, index, lane: (1 << 20) + 128 * visit + 4 * (lane & 7)  # noqa: E731
+    trace = write_micro(tmp_path / "stream.trace", [load_op(wait=1)], [30], stream)
+    result, own = replay(trace, "next_line.py"), replay(trace, None)
+    assert result.value("gpu_cycles") < 0.75 * own.value("gpu_cycles")
+    assert totals(result)["policy.l1.sent"] >= 15
+    assert totals(result)["l1d.fills"] <= totals(own)["l1d.fills"] + 1
+
+
+def test_bypass_gives_no_line_to_a_first_read(rays: Path) -> None:
+    """With a table of one sector, hardly any record is known when it is read again: loads alone evict."""
+    result, own = replay(rays, "ray_bypass.py", "policy.ray_bypass.reach=1"), replay(rays, None)
+    counted = totals(result)
+    assert counted["policy.l1.first_reads"] > 10 * counted["policy.l1.repeated_reads"]
+    assert counted["l1d.evictions"] < 0.9 * totals(own)["l1d.evictions"]
+
+
+@pytest.mark.parametrize(("plugin", "stays"), [("srrip.py", True), (None, False)])
+def test_srrip_keeps_a_line_used_twice_through_a_scan(plugin: str | None, stays: bool) -> None:
+    spec = replace(load("mobile").rt.private, set_hash="linear")
+    state = cache.make_state(spec, sets=1, instances=1, ways=4, entries=4)
+    state = state._replace(ways=4)
+    cache.clear(state)
+    if plugin:
+        state = attach(load_plugin(EXAMPLES / plugin), {"bits": 2}, "l1", state)
+    now = 0
+
+    def read(line: int) -> int:
+        nonlocal now
+        now += 10
+        answer = access.read(state, 0, now, 4 * line, line, cache.FULL, 0, 2, 0)
+        if answer != cache.HIT:
+            fill.fill(state, 0, now + 5, mshr.find_entry(state, 0, 4 * line))
+            assert mshr.next_ready(state, 0) == 2
+        return answer
+
+    assert [read(1), read(1)] == [cache.MISS, cache.HIT]
+    assert all(read(line) == cache.MISS for line in range(10, 16))
+    assert (read(1) == cache.HIT) == stays
+
+
+def test_longest_job_first_serves_the_longest_and_of_several_the_oldest() -> None:
+    from rayplay.replay.rt import state as rt
+
+    slot = np.zeros((4, rt.SLOT_COLUMNS), np.int64)
+    slot[:, rt.ASKING], slot[:, rt.AGE] = 1, [4, 3, 2, 1]
+    state, own = SimpleNamespace(slot=slot, warps=4), SimpleNamespace(left=np.array([9, 9, 5, 20]))
+    choose = load_plugin(EXAMPLES / "longest_job_first.py").functions["rt.choose_warp"]
+    assert choose(state, own, 0) == 3
+    slot[3, rt.WARP] = -1
+    assert choose(state, own, 0) == 1
+    slot[1, rt.ASKING] = 0
+    assert choose(state, own, 0) == 0
+
+
+def test_a_breakpoint_in_a_policy_is_reached(rays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stops: list[int] = []
+    monkeypatch.setattr("sys.breakpointhook", lambda: stops.append(1))
+    policy = tmp_path / "stops.py"
+    policy.write_text("""
+from rayplay.policy import default, hook
+
+oldest = default("rt.choose_warp")
+
+@hook("rt.choose_warp")
+def choose(state, own, core):
+    breakpoint()
+    return oldest(state, core)
+""")
+    gpu = load("mobile", SMALL, policy)
+    assert digest(simulate(open_trace(rays), gpu)) == digest(replay(rays, None))
+    assert stops
+
+
+def test_a_policy_that_breaks_a_law_is_caught(tmp_path: Path) -> None:
+    policy = tmp_path / "never.py"
+    policy.write_text("""
+from rayplay.policy import hook
+
+@hook("rt.may_complete")
+def never(state, own, sm, at):
+    return False
+""")
+    with pytest.raises(AssertionError, match=r"0\.trace.*ends: "):
+        check_policy(policy, cases=1)
