@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_instructions, add_limits, run
@@ -15,6 +16,7 @@ the instrumented program on the tracer's executor instead."""
 TIME = """Time the kernels of a launch file on a CUDA device: events around each launch, with caches empty (cold) and after a
 launch of the same (warm). Writes FILE.csv: a row a launch, and card, driver, clocks, date and command as comments."""
 DEVICES = ("cuda", "executor")
+SUITE = "suite"
 MIB = 1 << 20
 
 
@@ -65,13 +67,30 @@ def _time(options: argparse.Namespace) -> int:
     from rayplay.silicon.timing import time_launches
 
     device = Cuda()
-    timing = time_launches(options.launch, device, options.samples)
     out = options.out or Path("results") / f"{options.launch.stem}-times.csv"
-    command = ["rayplay", "time", options.launch.name, "--samples", str(options.samples)]
     out.parent.mkdir(parents=True, exist_ok=True)
+    if str(options.launch) == SUITE:
+        return _suite(options, device, out)
+    timing = time_launches(options.launch, device, options.samples)
+    command = ["rayplay", "time", options.launch.name, "--samples", str(options.samples)]
     with atomic_file(out) as partial:
         partial.write_text(timing.csv(command))
     answer(options, timing.lines(), lambda: [vars(row) for row in timing.rows])
+    print(f"wrote {out}", file=sys.stderr)
+    return 0
+
+
+def _suite(options: argparse.Namespace, device: Any, out: Path) -> int:
+    """Measure the micro-benchmarks."""
+    from rayplay.formats.place.publish import atomic_file
+    from rayplay.silicon.measure import measure_suite, table
+    from rayplay.silicon.timing import clock_of
+
+    rows, clock_mhz = measure_suite(device), clock_of(device)
+    with atomic_file(out) as partial:
+        partial.write_text(table(device, rows, clock_mhz, ["rayplay", "time", SUITE]))
+    lines = [f"{r.quantity:<24}{r.value:>12.2f} {r.unit:<10}{r.low:>12.2f} to {r.high:.2f}" for r in rows]
+    answer(options, lines, lambda: [vars(row) for row in rows])
     print(f"wrote {out}", file=sys.stderr)
     return 0
 
