@@ -226,6 +226,7 @@ def stream(name: str, space: str, lanes: int, stride_words: int = 1) -> str:
         "    cvt.u64.u32 %b4, %n6; add.u64 %b4, %b2, %b4;"
     )  # fmt: skip
     return f""".visible .entry {name}{SIGNATURE}
+.maxntid 1024, 1, 1
 {{
     {'.shared .align 16 .b8 tile[16384];' if shared else ''}
 {REGISTERS}    mov.u32 %r1, 0;
