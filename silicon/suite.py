@@ -69,7 +69,6 @@ FLOAT = {
     "ptx:sqrt.approx": ("sqrt.approx.f32 %f1, %f1;",),
     "ptx:rsqrt.approx": ("rsqrt.approx.f32 %f1, %f1;",),
     "ptx:sin.approx": ("sin.approx.f32 %f1, %f1;",),
-    "rcp.approx.ftz": ("rcp.approx.ftz.f32 %f1, %f1;",),
     "ptx:div.rn.f32": ("div.rn.f32 %f1, %f1, %f2;",),
     "ptx:rcp.rn": ("rcp.rn.f32 %f1, %f1;",),
     "ptx:sqrt.rn": ("sqrt.rn.f32 %f1, %f1;",),
@@ -86,7 +85,7 @@ HALF = {
     "ptx:hfma": ("fma.rn.f16x2 %h1, %h1, %h2, %h3;",),
 }
 WARP = {
-    "shfl_dependent": ("shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;",),
+    "shfl_dependent": ("shfl.sync.idx.b32 %r1, %r1, %r1, 31, -1;",),
 }
 REGISTERS = """    .reg .b32 %r<9>; .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .b32 %h<4>; .reg .pred %p; .reg .b64 %t<6>;
     .reg .b64 %b<9>; .reg .b32 %n<9>;
@@ -143,6 +142,8 @@ def chase(name: str, load: str, passes: int = 1) -> str:
 {{
 {REGISTERS}    mov.u32 %n3, 0;
     mov.u64 %b4, %b2;
+    sub.u32 %n6, %n2, 1;
+    cvt.u64.u32 %b5, %n6;
 PASS:
     mov.u32 %n4, 0;
     mov.u64 %t1, %clock64;
@@ -254,7 +255,7 @@ STEP:
 
 FOLLOW = {
     "l1_hit": ("ld.global.ca.u64 %b4, [%b4];", 64, 128, 256, 2, False),  # 8 KiB
-    "l2_hit": ("ld.global.cg.u64 %b4, [%b4];", 4096, 256, 2048, 2, False),  # 1 MiB, not in the L1
+    "l2_hit": ("ld.global.cg.u64 %b4, [%b4];", 1024, 256, 2048, 2, False),  # 256 KiB, not in the L1
     "dram": ("ld.global.cg.u64 %b4, [%b4];", 8192, 1024, 2048, 1, True),  # 8 MiB, caches empty
 }
 """Load, pointers, bytes between two, most steps, passes, and whether caches must be empty."""
@@ -274,7 +275,7 @@ def suite() -> Iterator[Micro]:
             quantity, "cycles", text, (f"chase_{quantity}",) * 2, (most // 2, most), threads=1,
             words=pointers * stride // 8, stride_bytes=stride, passes=passes, cold=cold,
         )  # fmt: skip
-    atom = "atom.global.add.u64 %b6, [%b4], 0; and.b64 %b6, %b6, 0; add.u64 %b4, %b4, %b6;"
+    atom = "atom.global.add.u64 %b6, [%b4], %b5; add.u64 %b4, %b4, %b6;"  # adds a zero that only the host knows
     yield Micro(
         "atomic_add_global", "cycles", chase("chase_atomic", atom, 2), ("chase_atomic",) * 2, (128, 512), threads=1,
         words=16, passes=2,
