@@ -1,11 +1,14 @@
 """``python -m silicon``: kernels captured and timed on a CUDA device."""
 
 import argparse
+import csv
 import sys
 from pathlib import Path
+from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_instructions, add_limits, run
+from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 
 CAPTURE = """Run the kernels of a launch file (docs/kernels.md) on a CUDA device and write their trace: the bytes that rayplay trace
@@ -14,7 +17,12 @@ that --memory bounds. Then its warps are rebuilt. Needs the package cuda-binding
 the instrumented program on the tracer's executor instead."""
 TIME = """Time the kernels of a launch file on a CUDA device: events around each launch, with caches empty (cold) and after a
 launch of the same (warm). Writes FILE.csv: a row a launch, and card, driver, clocks, date and command as comments."""
+CORRELATE = """Hold a GPU description against measured rows (docs/hardware.md): the suite of micro-benchmarks is traced, replayed on
+the description and compared with MEASURED.csv, quantity by quantity; or, with --trace, the launches of a trace with the
+kernel times of rayplay time. Every row appears; one that is not compared says why. Rows for calibration and rows
+that only check are counted apart."""
 DEVICES = ("cuda", "executor")
+SUITE = "suite"
 MIB = 1 << 20
 
 
@@ -25,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def perform(options: argparse.Namespace) -> int:
     """Run the verb that ``options`` name."""
-    return {"capture": _capture, "time": _time}[options.verb](options)
+    return {"capture": _capture, "time": _time, "correlate": _correlate}[options.verb](options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,7 +51,16 @@ def parser() -> argparse.ArgumentParser:
                          "in MiB; launches that need more run again for each range of CTAs (default: 1024)")  # fmt: skip
     timed.add_argument("--out", type=Path, metavar="FILE.csv", help="default: results/LAUNCH-times.csv")
     timed.add_argument("--samples", type=_samples, default=21, metavar="N", help="launches measured (default: %(default)s)")
-    add_limits(capture, timed)
+    correlated = verbs.add_parser("correlate", help="a GPU description beside measurements", description=CORRELATE)
+    correlated.add_argument("gpu", metavar="GPU", help="name or file of a GPU description")
+    correlated.add_argument("--measured", type=Path, required=True, metavar="MEASURED.csv", help="measured quantities, or "
+                            "kernel times")  # fmt: skip
+    correlated.add_argument("--card", metavar="NAME", help="the card whose rows count, where the file has several")
+    correlated.add_argument("--trace", type=location, metavar="NAME.trace", help="trace of the launches that were timed")
+    correlated.add_argument("--least-us", type=float, default=0.0, metavar="T", help="shortest kernel time that is compared "
+                            "(default: %(default)s)")  # fmt: skip
+    correlated.add_argument("--out", type=Path, metavar="FILE.csv", help="also write every row there")
+    add_limits(capture, timed, correlated)
     add_instructions(capture)
     return made
 
@@ -65,13 +82,63 @@ def _time(options: argparse.Namespace) -> int:
     from rayplay.silicon.timing import time_launches
 
     device = Cuda()
-    timing = time_launches(options.launch, device, options.samples)
     out = options.out or Path("results") / f"{options.launch.stem}-times.csv"
-    command = ["rayplay", "time", options.launch.name, "--samples", str(options.samples)]
     out.parent.mkdir(parents=True, exist_ok=True)
+    if str(options.launch) == SUITE:
+        return _suite(options, device, out)
+    timing = time_launches(options.launch, device, options.samples)
+    command = ["rayplay", "time", options.launch.name, "--samples", str(options.samples)]
     with atomic_file(out) as partial:
         partial.write_text(timing.csv(command))
     answer(options, timing.lines(), lambda: [vars(row) for row in timing.rows])
+    print(f"wrote {out}", file=sys.stderr)
+    return 0
+
+
+def _correlate(options: argparse.Namespace) -> int:
+    from rayplay.replay.gpu.description import load
+    from rayplay.silicon import correlate
+    from rayplay.silicon.simulate import simulate_launches, simulate_suite
+
+    gpu = load(options.gpu)
+    rows = correlate.choose_card(options.measured, correlate.read_measured(options.measured), options.card)
+    times = correlate.is_times(rows)
+    if times != (options.trace is not None):
+        raise UserError(f"{options.measured}: kernel times, and they alone, are compared with a trace: --trace NAME.trace")
+    if times:
+        kernels = simulate_launches(options.trace, gpu)
+        found = correlate.compare_times(options.measured, rows, kernels, options.least_us)
+    else:
+        wanted = [row["quantity"] for row in rows]
+        (simulated,) = simulate_suite([gpu], wanted).values()
+        found = correlate.compare_suite(options.measured, rows, simulated)
+    records = correlate.records_of(gpu.name, found)
+    if options.out:
+        _write_csv(options.out, records)
+    answer(options, correlate.lines_of(gpu.name, found), lambda: records)
+    return 0
+
+
+def _write_csv(out: Path, records: list[dict[str, object]]) -> None:
+    from rayplay.formats.place.publish import atomic_file
+
+    with atomic_file(out) as partial, partial.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]) if records else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def _suite(options: argparse.Namespace, device: Any, out: Path) -> int:
+    """Measure the micro-benchmarks."""
+    from rayplay.formats.place.publish import atomic_file
+    from rayplay.silicon.measure import measure_suite, table
+    from rayplay.silicon.timing import clock_of
+
+    rows, clock_mhz = measure_suite(device), clock_of(device)
+    with atomic_file(out) as partial:
+        partial.write_text(table(device, rows, clock_mhz, ["rayplay", "time", SUITE]))
+    lines = [f"{r.quantity:<24}{r.value:>12.2f} {r.unit:<10}{r.low:>12.2f} to {r.high:.2f}" for r in rows]
+    answer(options, lines, lambda: [vars(row) for row in rows])
     print(f"wrote {out}", file=sys.stderr)
     return 0
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.ptx.flow.cfg import control_of
+from rayplay.ptx.flow.cfg import branch_labels, control_of
+from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.row import Control
 from rayplay.silicon.instrument import Placed
 from rayplay.silicon.plan import STATIC, Access, Plan
@@ -34,15 +35,18 @@ def code_of(linked: LinkedLaunch, plan: Plan) -> Code:
     after = [f.block_base + n + 1 if n + 1 < len(f.cfg.blocks) else -1 for f, n in rows]
     meets = [f.cfg.reconvergence[n] for f, n in rows]
     ways = [_ways(linked, f, n) for f, n in rows]
+    ends = [_last(f, n) for f, n in rows]
     accesses = [(f, a) for (f, _), block in zip(rows, plan.blocks, strict=True) for a in block.accesses]
     where = [_where(f, a) for f, a in accesses]
     return Code(
-        slots=np.array([b.slots for b in plan.blocks], np.int64),
-        identified=np.array([b.identified for b in plan.blocks], np.bool_),
+        region=np.array([b.region for b in plan.blocks], np.int64),
+        number=np.array([b.number for b in plan.blocks], np.int64),
+        decision=np.array([b.decision for b in plan.blocks], np.int64),
         kind=np.array([_kind(f, n) for f, n in rows], np.int64),
         after=np.array(after, np.int64),
         meet=np.array([f.block_base + m if m >= 0 else -1 for (f, _), m in zip(rows, meets, strict=True)], np.int64),
-        leaves=np.array([f.cfg.blocks[n].leaves for f, n in rows], np.bool_),
+        indirect=np.array([_is_indirect(last) for last in ends], np.bool_),
+        guarded=np.array([last.guard is not None for last in ends], np.bool_),
         next_first=_offsets(map(len, ways)),
         next=np.array([way for each in ways for way in each], np.int64),
         frame=np.array([f.layout.local_bytes for f, _ in rows], np.int64),
@@ -60,12 +64,20 @@ def _offsets(lengths: Iterable[int]) -> np.ndarray:
     return np.cumsum([0, *lengths]).astype(np.int64)
 
 
-def _kind(f: LinkedFunction, number: int) -> int:
+def _last(f: LinkedFunction, number: int) -> Instruction:
     block = f.cfg.blocks[number]
-    last = f.function.body[block.first + block.count - 1]
+    return f.function.body[block.first + block.count - 1]
+
+
+def _is_indirect(last: Instruction) -> bool:
+    return last.opcode == "brx" or (last.call is not None and not last.callee)
+
+
+def _kind(f: LinkedFunction, number: int) -> int:
+    last = _last(f, number)
     control = control_of(last)
     if last.call is not None:
-        return CALL if _runs_ours(f, number) else GO
+        return CALL if _runs_ours(f, last) else GO
     if control is Control.BRANCHES:
         return BRANCH
     if control is Control.LEAVES:
@@ -73,9 +85,8 @@ def _kind(f: LinkedFunction, number: int) -> int:
     return GO
 
 
-def _runs_ours(f: LinkedFunction, number: int) -> bool:
-    block = f.cfg.blocks[number]
-    last = f.function.body[block.first + block.count - 1]
+def _runs_ours(f: LinkedFunction, last: Instruction) -> bool:
+    """Whether an instruction calls functions of the program."""
     if last.call is None:
         return False
     callee = f.module.functions.get(last.callee)
@@ -83,13 +94,13 @@ def _runs_ours(f: LinkedFunction, number: int) -> bool:
 
 
 def _ways(linked: LinkedLaunch, f: LinkedFunction, number: int) -> list[int]:
-    """Blocks that may come next; of a call the first blocks of the functions that it may run, by their numbers."""
-    block = f.cfg.blocks[number]
-    last = f.function.body[block.first + block.count - 1]
-    if not _runs_ours(f, number):
-        return [f.block_base + s for s in block.successors]
-    numbers = [f.callees[last.callee].number] if last.callee else sorted(f.calls)
-    return [linked.functions[n].block_base for n in numbers]
+    """Targets of a block's branch; first blocks of the functions that its call may run, by their numbers."""
+    last = _last(f, number)
+    if _runs_ours(f, last):
+        numbers = [f.callees[last.callee].number] if last.callee else sorted(f.calls)
+        return [linked.functions[n].block_base for n in numbers]
+    first = {block.first: n for n, block in enumerate(f.cfg.blocks)}
+    return [f.block_base + first[f.function.labels[label]] for label in branch_labels(last, f.function)]
 
 
 def _where(f: LinkedFunction, access: Access) -> int:

@@ -28,6 +28,7 @@ SLOT_BYTES = 8
 ROW_BYTES = LANES * SLOT_BYTES
 RECORDS, STARTS, LIMIT, PLACES = "rayplay_records", "rayplay_starts", "rayplay_limit", "rayplay_places"
 COUNT, RECORD = "count", "record"
+FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
 FITTED = ("maxnreg", "minnctapersm")  # registers as the original needs them, which the notes do not fit
 _NOWHERE = Position(0, 0)
 _CONSTANTS = {RECORDS: ("b64", 8), STARTS: ("b64", 8), LIMIT: ("b32", 4), PLACES: ("b64", 8)}
@@ -134,7 +135,7 @@ class _Writer:
                 self._notes(slots, position)
             if self._leaves(i):
                 self._keep_count(i.guard)
-            body.instructions.append(i)
+            body.instructions.append(_rounded(i))
         if f.body and falls_through(f.body[-1]):
             self._keep_count(None)
         return replace(
@@ -199,35 +200,35 @@ class _Writer:
                 put("st.global.u64", Address(at, 16 * number + 8), place, guard=guard)
 
     def _begin_block(self, number: int, block: BlockPlan) -> None:
-        if not block.slots:
-            return
+        """At the head of a region: where its slots are, and the cursor behind them."""
         put = self.body.put
-        if self.in_memory:
-            put("ld.global.u32", self.cursor, Address(self.word))
-        if self.records:
-            put("ld.const.u64", self.at, Address(Symbol(RECORDS)))
-            put("mad.wide.u32", self.at, self.cursor, Immediate(SLOT_BYTES), self.at)
-            limit = self.body.register("limit", "b32")
-            put("ld.const.u32", limit, Address(Symbol(LIMIT)))
-            put("add.u32", self.cursor, self.cursor, Immediate(LANES * block.slots))
-            put("min.u32", self.cursor, self.cursor, limit)
-        else:
-            put("add.u32", self.cursor, self.cursor, Immediate(block.slots))
-        if self.in_memory:
-            put("st.global.u32", Address(self.word), self.cursor)
-        if self.records and block.identified:
+        if block.region > 0:
+            if self.in_memory:
+                put("ld.global.u32", self.cursor, Address(self.word))
+            if self.records:
+                put("ld.const.u64", self.at, Address(Symbol(RECORDS)))
+                put("mad.wide.u32", self.at, self.cursor, Immediate(SLOT_BYTES), self.at)
+                limit = self.body.register("limit", "b32")
+                put("ld.const.u32", limit, Address(Symbol(LIMIT)))
+                put("add.u32", self.cursor, self.cursor, Immediate(LANES * block.region))
+                put("min.u32", self.cursor, self.cursor, limit)
+            else:
+                put("add.u32", self.cursor, self.cursor, Immediate(block.region))
+            if self.in_memory:
+                put("st.global.u32", Address(self.word), self.cursor)
+        if self.records and block.number >= 0:
             own = self.body.register("own", "b16")
             put("mov.u16", own, Immediate(number))
-            put("st.global.u16", Address(self.at), own)
+            put("st.global.u16", Address(self.at, ROW_BYTES * block.number), own)
 
     def _notes(self, block: BlockPlan, position: int) -> None:
         for note in block.notes:
             if note.position != position:
                 continue
             place = Address(self.at, ROW_BYTES * note.slot)
-            kind = self.f.function.registers[note.register] if note.register else "u32"
-            width = "u32" if kind.endswith("32") else "u64"
-            value = Register(note.register) if note.register else Immediate(0)
+            kind = self.f.function.registers[note.register] if note.register else "u16"
+            width = "u64" if kind.endswith("64") else "u32" if kind.endswith("32") else "u16"
+            value: Register | Immediate = Register(note.register) if note.register else Immediate(0)
             self.body.put(f"st.global.{width}", place, value, guard=note.guard)
 
     def _leaves(self, i: Instruction) -> bool:
@@ -237,3 +238,10 @@ class _Writer:
     def _keep_count(self, guard: Guard | None) -> None:
         if not self.records and not self.in_memory:
             self.body.put("st.global.u32", Address(self.word), self.cursor, guard=guard)
+
+
+def _rounded(i: Instruction) -> Instruction:
+    """The same with its rounding said, which forbids an assembler to fuse a multiplication and an addition."""
+    if i.opcode not in ("add", "sub", "mul") or i.form.rounding or i.form.type not in FLOATS:
+        return i
+    return instruction(i.opcode, ("rn", *i.modifiers), i.operands, i.guard, i.position, i.text)

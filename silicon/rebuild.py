@@ -26,14 +26,16 @@ compiled: Any = njit(error_model="numpy")
 class Code(NamedTuple):
     """Blocks of a launch, and their accesses; ``x_first`` are offsets into the ragged ``x``."""
 
-    slots: np.ndarray  # int64[blocks]
-    identified: np.ndarray  # bool[blocks]
+    region: np.ndarray  # int64[blocks], slots of the region that begins there, or -1
+    number: np.ndarray  # int64[blocks], slot of the block's number, or -1
+    decision: np.ndarray  # int64[blocks], slot that says where a lane goes, or -1
     kind: np.ndarray  # int64[blocks]: GO, BRANCH, LEAVE, EXIT, CALL
     after: np.ndarray  # int64[blocks], the next block of the text or -1
     meet: np.ndarray  # int64[blocks], the immediate post-dominator or -1
-    leaves: np.ndarray  # bool[blocks]
+    indirect: np.ndarray  # bool[blocks], the last instruction branches or calls by a register
+    guarded: np.ndarray  # bool[blocks], the last instruction has a guard
     next_first: np.ndarray  # int64[blocks + 1]
-    next: np.ndarray  # int64, successors, or first blocks of the functions that a call may run
+    next: np.ndarray  # int64, targets of a branch, or first blocks of the functions that a call may run
     frame: np.ndarray  # int64[blocks], local bytes of the block's function
     access_first: np.ndarray  # int64[blocks + 1]
     instruction: np.ndarray  # int64[accesses], id in the launch
@@ -115,15 +117,15 @@ def _ours(code: Code, places: Places, grid: Grid, access: int, value: int, threa
 @compiled
 def _accesses(
     code: Code, places: Places, grid: Grid, notes: Notes, room: Room, used: np.ndarray, block: int, mask: int,
-    warp: int, first_thread: int, cursor: np.ndarray, visit: int, local: int,
+    warp: int, first_thread: int, base: np.ndarray, visit: int, local: int,
 ) -> int:  # fmt: skip
-    """Rows of the accesses of one visit; ``cursor`` are the lanes' rows of notes."""
+    """Rows of the accesses of one visit; ``base`` are the rows at which the lanes' regions begin."""
     for access in range(code.access_first[block], code.access_first[block + 1]):
         lanes, slot, guard = np.int64(0), code.slot[access], code.guard[access]
         for lane in range(LANES):
             if not mask >> lane & 1:
                 continue
-            start = notes.first[warp] + LANES * cursor[lane] + lane
+            start = notes.first[warp] + LANES * base[lane] + lane
             if guard >= 0:
                 held = notes.slots[start + LANES * guard]
                 if held == np.uint64(0xFFFFFFFFFFFFFFFF):
@@ -145,28 +147,34 @@ def _accesses(
 
 @compiled
 def _targets(
-    code: Code, notes: Notes, block: int, mask: int, warp: int, cursor: np.ndarray, target: np.ndarray
-) -> int:
-    """Where each lane of ``mask`` goes after a block: ``target`` int64[32], -1 where it leaves; false when unknown."""
-    low, high = code.next_first[block], code.next_first[block + 1]
-    ways = high - low + code.leaves[block] + (code.kind[block] == CALL)
+    code: Code, notes: Notes, block: int, mask: int, warp: int, base: np.ndarray, cursor: np.ndarray,
+    target: np.ndarray,
+) -> bool:  # fmt: skip
+    """Where each lane of ``mask`` goes after a block: ``target`` int64[32], -1 where it leaves; False if unknown."""
+    low, high, kind = code.next_first[block], code.next_first[block + 1], code.kind[block]
     for lane in range(LANES):
         if not mask >> lane & 1:
             continue
-        if ways == 1:
-            target[lane] = code.next[low] if high > low else -1
-            continue
-        found, noted = -2, _peek(notes, warp, lane, cursor[lane])
-        for way in range(low, high):
-            if code.next[way] == noted:
-                found = noted
-        if code.kind[block] == CALL and noted == code.after[block]:
-            found = noted
-        if found == -2 and (code.leaves[block] or (code.kind[block] == CALL and code.after[block] < 0)):
-            found = -1
-        if found == -2:
-            return False
-        target[lane] = found
+        noted = np.uint64(0)
+        if code.decision[block] >= 0:
+            noted = notes.slots[notes.first[warp] + LANES * (base[lane] + code.decision[block]) + lane]
+        if kind == GO or (code.guarded[block] and noted == np.uint64(0xFFFFFFFFFFFFFFFF)):
+            target[lane] = code.after[block]
+        elif kind == LEAVE or kind == EXIT:
+            target[lane] = -1
+        elif kind == BRANCH:
+            index = min(np.int64(noted & np.uint64(0xFFFFFFFF)), high - low - 1) if code.indirect[block] else 0
+            target[lane] = code.next[low + index]
+        elif not code.indirect[block]:
+            target[lane] = code.next[low]
+        else:
+            target[lane] = -2
+            for way in range(low, high):
+                first = code.next[way]
+                if _peek(notes, warp, lane, cursor[lane] + code.number[first]) == first:
+                    target[lane] = first
+            if target[lane] == -2:
+                return False
     return True
 
 
@@ -181,7 +189,7 @@ def rebuild(code: Code, places: Places, grid: Grid, notes: Notes, room: Room, fi
     Returns why it ended (DONE, NO_ROOM, or an error in ``room.error``), the warp that comes next, and the rows in use.
     """
     used = np.zeros(3, np.int64)
-    stack = np.zeros((4 * code.slots.shape[0] + 64 * MOST_CALLS, 3), np.int64)
+    stack = np.zeros((4 * code.region.shape[0] + 64 * MOST_CALLS, 3), np.int64)
     calls = np.zeros((MOST_CALLS, 9), np.int64)
     for warp in range(begin, notes.rows.shape[0]):
         before = used.copy()
@@ -320,6 +328,7 @@ def _warp(
     first_thread = number // grid.warps * grid.threads + LANES * in_cta
     lanes = min(grid.threads - LANES * in_cta, LANES)
     cursor, target, visits = np.zeros(LANES, np.int64), np.zeros((MOST_CALLS, LANES), np.int64), 0
+    bases = np.zeros((MOST_CALLS, LANES), np.int64)
     depth = 0
     _begin(calls[0], 0, (np.int64(1) << lanes) - 1, 0, 0)
     while depth >= 0:
@@ -333,24 +342,17 @@ def _warp(
         block, mask = call[BLOCK], call[MASK]
         if not _has_room(room, used, code.access_first[block + 1] - code.access_first[block]):
             return NO_ROOM
-        for lane in range(LANES):
-            if mask >> lane & 1 and (
-                cursor[lane] + code.slots[block] > notes.rows[warp]
-                or (code.identified[block] and _peek(notes, warp, lane, cursor[lane]) != block)
-            ):
-                room.error[1], room.error[2], room.error[3] = block, 0, lane
-                return OTHER_PATH
+        if code.region[block] >= 0 and not _enter(code.region[block], notes.rows[warp], mask, cursor, bases[depth]):
+            room.error[1], room.error[2], room.error[3] = block, 0, 0
+            return OTHER_PATH
         room.visits[used[0], 0], room.visits[used[0], 1] = block, mask
         used[0] += 1
-        ended = _accesses(code, places, grid, notes, room, used, block, mask, warp, first_thread, cursor, visits,
-                          call[FRAME])  # fmt: skip
+        ended = _accesses(code, places, grid, notes, room, used, block, mask, warp, first_thread, bases[depth],
+                          visits, call[FRAME])  # fmt: skip
         if ended != DONE:
             return ended
         visits += 1
-        for lane in range(LANES):
-            if mask >> lane & 1:
-                cursor[lane] += code.slots[block]
-        if not _targets(code, notes, block, mask, warp, cursor, target[depth]):
+        if not _targets(code, notes, block, mask, warp, bases[depth], cursor, target[depth]):
             room.error[1], room.error[2], room.error[3] = block, 1, 0
             return OTHER_PATH
         kind = code.kind[block]
@@ -367,6 +369,18 @@ def _warp(
         else:
             _leave(code, calls, depth, stack, target[depth])
     return DONE
+
+
+@compiled
+def _enter(slots: int, rows: int, mask: int, cursor: np.ndarray, base: np.ndarray) -> bool:
+    """Lanes enter a region; False where one notes more than there is room for."""
+    for lane in range(LANES):
+        if mask >> lane & 1:
+            base[lane] = cursor[lane]
+            cursor[lane] += slots
+            if cursor[lane] > rows:
+                return False
+    return True
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Kernel times on a CUDA device: events around each launch, warm and cold, with the clock that the SMs really had.
 
 A sample restores the buffers (copies on the device), for cold ones writes more than the L2 holds, and puts an event
-before and after the launch. The time of an empty kernel, which every sample contains, is a row of its own. The clock is
+before and after the launch, all behind a kernel that waits, so that no time of the host lies between the events. The time of an empty kernel, which every sample contains, is a row of its own. The clock is
 what a kernel's ``%clock64`` counts in a stretch of ``%globaltimer``.
 """
 
@@ -27,6 +27,7 @@ from rayplay.tracer.memory.arena import DeviceMemory
 SAMPLES = 21
 FLUSHES = 3  # times the L2 that a cold sample writes before
 CLOCK_NS = 2_000_000
+WAIT_NS = 300_000  # longer than the host takes to queue a sample
 CLOCK_PROGRAM = """.version 7.0
 .target sm_70
 .address_size 64
@@ -100,12 +101,7 @@ class Timing:
     def csv(self, command: list[str]) -> str:
         """The file that ``correlate`` reads: how it was made as comments, then a row a launch."""
         card = self.device.card
-        facts = {
-            "command": shlex.join(command), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "card": card.name,
-            "compute capability": card.capability, "driver": card.driver,
-            "clock of SMs before and after, MHz": ", ".join(f"{each:.0f}" for each in self.clock_mhz),
-            **{f"nvidia-smi {name}": value for name, value in clocks().items() if value},
-        }  # fmt: skip
+        facts = facts_of(self.device, self.clock_mhz, command)
         text = io.StringIO()
         text.writelines(f"# {name}: {value}\n" for name, value in facts.items())
         writer = csv.writer(text, lineterminator="\n")
@@ -130,14 +126,14 @@ def time_launches(path: Path, device: Cuda, samples: int = SAMPLES) -> Timing:
     addresses = device.open(prepared)
     program = device.load(prepared.module)
     bench = Bench(device, prepared, addresses, samples)
-    before = bench.clock_mhz()
+    before = clock_of(device)
     rows = [bench.empty()]
     width = prepared.module.address_size // 8
     for place, number, launch in prepared.places(FIRST):
         given = prepared.plan.launch[number].parameters
         params = tuple(each.encode(addresses, place.rounds, width) for each in given)
         rows.append(bench.launch(program, launch, params, number))
-    return Timing(path, device, rows, (before, bench.clock_mhz()), samples)
+    return Timing(path, device, rows, (before, clock_of(device)), samples)
 
 
 class Bench:
@@ -152,14 +148,7 @@ class Bench:
         self.module = ptx.parse(CLOCK_PROGRAM, "clock.ptx")
         self.clock = device.load_text(CLOCK_PROGRAM, self.module)
         self.out = device.take(16)
-
-    def clock_mhz(self) -> float:
-        """The clock of an SM that is busy."""
-        params = (self.out.to_bytes(8, "little"), CLOCK_NS.to_bytes(8, "little"))
-        for _ in range(2):  # the first one lets the clock rise
-            self.device.launch(self.clock, self._single("clock"), params, {})
-        cycles, nanoseconds = self.device.read(self.out, 16).view(np.uint64).tolist()
-        return 1e3 * cycles / nanoseconds
+        self._wait = self._single("clock")
 
     def empty(self) -> Row:
         """The time of an empty kernel."""
@@ -192,6 +181,7 @@ class Bench:
             self._restore()
         first, last = self.events
         device.call("cuCtxSynchronize")
+        device.start(self.clock, self._wait, (self.out.to_bytes(8, "little"), WAIT_NS.to_bytes(8, "little")))
         device.call("cuEventRecord", first, 0)
         run()
         device.call("cuEventRecord", last, 0)
@@ -205,6 +195,31 @@ class Bench:
 
     def _single(self, entry: str) -> ComputeLaunch:
         return ComputeLaunch(self.module, entry, (1, 1, 1), (1, 1, 1), (), DeviceMemory())
+
+
+def clock_of(device: Cuda) -> float:
+    """The clock of an SM that is busy, in MHz."""
+    module = ptx.parse(CLOCK_PROGRAM, "clock.ptx")
+    program, out = device.load_text(CLOCK_PROGRAM, module), device.take(16)
+    launch = ComputeLaunch(module, "clock", (1, 1, 1), (1, 1, 1), (), DeviceMemory())
+    try:
+        for _ in range(2):  # the first one lets the clock rise
+            device.launch(program, launch, (out.to_bytes(8, "little"), CLOCK_NS.to_bytes(8, "little")), {})
+        cycles, nanoseconds = device.read(out, 16).view(np.uint64).tolist()
+    finally:
+        device.give_back(out)
+    return 1e3 * cycles / nanoseconds
+
+
+def facts_of(device: Cuda, clock_mhz: tuple[float, float], command: list[str]) -> dict[str, str]:
+    """How a measurement was made: command, date, card, driver, clocks."""
+    card = device.card
+    return {
+        "command": shlex.join(command), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "card": card.name,
+        "compute capability": card.capability, "driver": card.driver,
+        "clock of SMs before and after, MHz": ", ".join(f"{each:.0f}" for each in clock_mhz),
+        **{f"nvidia-smi {name}": value for name, value in clocks().items() if value},
+    }  # fmt: skip
 
 
 def _spread(samples: list[float]) -> float:

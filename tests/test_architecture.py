@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "crisp": {"formats", "tracer", "replay", "zatel"},
     "animation": {"formats", "tracer", "replay", "zatel"},
     "report": {"formats", "tracer", "replay"},
+    "silicon": {"formats", "ptx", "tracer", "replay"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
@@ -37,6 +38,7 @@ SHOWN = (
     "crisp",
     "animation",
     "report",
+    "silicon",
     "rayplay",
     "outside",
     "tools",

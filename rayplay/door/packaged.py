@@ -22,6 +22,7 @@ HOME = {
         for verb in ("check", "verify", "stats", "convert", "select", "merge", "diff", "import", "export")
     },
     **{f"tuner {verb}": ("tuner", verb) for verb in ("fit", "choose", "run")},
+    **{verb: ("silicon", verb) for verb in ("capture", "time", "correlate")},
     **{verb: ("zatel", verb) for verb in ("predict", "estimate", "whatif", "scale", "paper")},
 }
 Perform = Callable[[argparse.Namespace], int]
@@ -34,7 +35,7 @@ def parser(verb: str) -> Parser:
     made = composed(f"rayplay {verb}", verb_of(module.parser(), name))
     perform: Perform = module.perform if package != "formats" else run_format_verb
     for action in made._actions:
-        if package == "ptx" and action.dest in ("file", "launch"):
+        if package in ("ptx", "silicon") and action.dest in ("file", "launch"):
             action.type = program_file if action.dest == "file" else launch_file
     made.set_defaults(perform=predict if verb == "predict" else perform, verb=name)
     return made

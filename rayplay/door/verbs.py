@@ -187,6 +187,20 @@ VERBS = {
         "Render an animation on a simulated GPU. Each frame the controller chooses the occlusion rays, the replay says "
         "how long the frame took, and its prediction is corrected."
     ), ("rayplay tuner run cornell --gpu mobile --frames 3 --size 32x24 --target-ms 0.05 --out frames.csv",)),
+    "capture": Verb("packaged", "a compute kernel, run on a GPU of yours, to a trace", (
+        "Run the kernels of a launch file on a CUDA device and write the trace that rayplay trace would write. Threads "
+        "note their path and addresses; their warps are rebuilt. Without a GPU, --device executor runs the same "
+        "instrumented program on the tracer's executor."
+    ), ("rayplay capture vector_add --device executor",)),
+    "time": Verb("packaged", "kernel times and micro-benchmarks on a GPU of yours", (
+        "Time the kernels of a launch file on a CUDA device, with empty caches and with warm ones; rayplay time suite "
+        "measures latencies and bandwidths instead. Writes a CSV file with card, driver, clocks, date and command. "
+        "Needs a GPU and the package cuda-bindings."
+    ), ()),
+    "correlate": Verb("packaged", "a GPU description beside measurements of a card", (
+        "Compare a GPU description with measured latencies, bandwidths or kernel times, row by row: what was measured, "
+        "what the description makes of it, the error; then mean, weighted and logarithmic figures."
+    ), ("rayplay correlate rtx2060 --measured h100",)),
     "completion": Verb("completion", "completion for bash, zsh or fish", (
         "Print what a shell needs to complete verbs, options, and names of traces, GPUs and scenes."
     ), ("rayplay completion bash",)),
@@ -197,12 +211,15 @@ GROUPS = {
     "trace": ("trace", "draw", "animate", "scenes", "scene"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
     "look": ("report", "show", "heat", "energy", "compare"),
+    "look": ("report", "show", "heat", "compare"),
+    "silicon": ("capture", "time", "correlate"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
     "tuner": tuple(verb for verb in VERBS if verb.startswith("tuner ")),
     "data": tuple(verb for verb in VERBS if verb.startswith("data ")),
     "ptx": tuple(verb for verb in VERBS if verb.startswith("ptx ")),
 }
 FAMILIES = {
+    "silicon": "against a GPU of yours",
     "data": "files: check, convert, cut, join, exchange",
     "ptx": "programs: PTX text and SASS listings",
     "tuner": "frames that meet a target",

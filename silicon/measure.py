@@ -1,0 +1,84 @@
+"""The suite of micro-benchmarks on a CUDA device: what a step takes, by the device's own clock."""
+
+import csv
+import io
+import statistics
+from dataclasses import dataclass
+
+from rayplay import ptx
+from rayplay.silicon.devices.cuda import Cuda
+from rayplay.silicon.suite import Micro, program, suite
+from rayplay.silicon.timing import facts_of
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
+
+REPEATS = 9
+OUT_BYTES = 16 + 4 * 1024
+FLUSHES = 3
+COLUMNS = ("gpu", "arch", "clock_mhz", "quantity", "value", "unit", "method", "source", "confidence", "note")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One quantity: median, and the lowest and highest of the repeats."""
+
+    quantity: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+
+class SuiteRun:
+    """The suite, loaded on a device."""
+
+    def __init__(self, device: Cuda) -> None:
+        self.device = device
+        self.module = ptx.parse(program(), "suite.ptx")
+        self.loaded = device.load_text(program(), self.module)
+        self.out = device.take(OUT_BYTES)
+        self.data = device.take(8 * max(micro.words for micro in suite()) + 8)
+        self.flushed_bytes = FLUSHES * device.card.l2_bytes
+        self.flushed = device.take(self.flushed_bytes)
+
+    def measure(self, micro: Micro) -> Measured:
+        """One micro-benchmark."""
+        found = []
+        for _ in range(REPEATS):
+            few, many = (self._cycles(micro, k) for k in (0, 1))
+            found.append(micro.value(few, many, 1))
+        return Measured(micro.quantity, micro.unit, statistics.median(found), min(found), max(found))
+
+    def _cycles(self, micro: Micro, which: int) -> float:
+        if micro.stride_bytes:
+            self._launch("link", 1, micro.words * 8 // micro.stride_bytes, micro.stride_bytes)
+        else:
+            self.device.fill(self.data, max(8 * micro.words, 8), 0)
+        if micro.cold:
+            self.device.fill(self.flushed, self.flushed_bytes, 0x5A)
+        self._launch(micro.kernels[which], micro.threads, micro.steps[which], 1)
+        return float(self.device.read(self.out, 8).view("u8")[0])
+
+    def _launch(self, entry: str, threads: int, steps: int, seed: int) -> None:
+        launch = ComputeLaunch(self.module, entry, (1, 1, 1), (threads, 1, 1), (), DeviceMemory())
+        params = (*(v.to_bytes(8, "little") for v in (self.out, self.data)), *(v.to_bytes(4, "little") for v in (steps, seed)))
+        self.device.launch(self.loaded, launch, params, {})
+
+
+def measure_suite(device: Cuda) -> list[Measured]:
+    """All micro-benchmarks on a device."""
+    running = SuiteRun(device)
+    return [running.measure(micro) for micro in suite()]
+
+
+def table(device: Cuda, rows: list[Measured], clock_mhz: float, command: list[str]) -> str:
+    """A file like those of measured latencies and bandwidths, how it was made as comments."""
+    text = io.StringIO()
+    text.writelines(f"# {name}: {value}\n" for name, value in facts_of(device, (clock_mhz, clock_mhz), command).items())
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    arch = f"sm_{device.card.capability.replace('.', '')}"
+    for r in rows:
+        note = f"{REPEATS} repeats, {r.low:.2f} to {r.high:.2f}"
+        writer.writerow([device.name, arch, round(clock_mhz), r.quantity, f"{r.value:.3f}", r.unit, "rayplay suite", "", "A", note])
+    return text.getvalue()

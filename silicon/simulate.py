@@ -1,0 +1,93 @@
+"""The suite on GPU descriptions: each launch traced once, replayed on every GPU, cycles of a launch for its clock."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rayplay import ptx
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.run.driver import simulate
+from rayplay.silicon.suite import Micro, program, suite
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.run import Numbering, run_compute_launch
+
+OUT_BYTES = 16 + 4 * 1024
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A quantity of the suite as a GPU description has it."""
+
+    quantity: str
+    unit: str
+    value: float
+
+
+def simulate_launches(trace: Path, gpu: Gpu) -> list[tuple[str, float]]:
+    """Names of a trace's launches, and microseconds of their replay without the latency of a launch."""
+    opened = open_trace(trace)
+    names = dict(zip(opened.tables["kernels"]["kernel_id"].tolist(), opened.tables["kernels"]["name"].tolist(), strict=True))
+    kernels = simulate(opened, gpu).kernels
+    cycles = kernels["end_cycle"] - kernels["start_cycle"] - gpu.sm.kernel_launch_cycles
+    order = np.argsort(kernels["kernel_id"])
+    return [(str(names[int(kernels["kernel_id"][k])]), 1e3 * float(cycles[k]) / gpu.sm.clock_khz) for k in order]
+
+
+def simulate_suite(gpus: Sequence[Gpu], only: Sequence[str] = ()) -> dict[str, list[Simulated]]:
+    """Per GPU (its name) the micro-benchmarks, all or, where there are some, ``only`` these quantities.
+
+    The launches are traced into a folder of their own, which is removed. Raises ``UserError`` as ``simulate`` does.
+    """
+    chosen = [micro for micro in suite() if not only or micro.quantity in only]
+    with tempfile.TemporaryDirectory(prefix="rayplay-suite-") as folder:
+        trace = Path(folder) / "suite.trace"
+        places = trace_suite(chosen, trace)
+        return {gpu.name: list(_values(chosen, places, trace, gpu)) for gpu in gpus}
+
+
+def trace_suite(chosen: Sequence[Micro], out: Path) -> list[tuple[int, int]]:
+    """Write one trace of the launches of micro-benchmarks; returns the numbers of each one's two timed launches."""
+    module, numbering, places = ptx.parse(program(), "suite.ptx"), Numbering(), []
+    with TraceWriter(out, {"command": "correlate", "inputs": {}}) as writer:
+        memory = DeviceMemory()
+        for micro in chosen:
+            pair = []
+            for kernel, steps in zip(micro.kernels, micro.steps, strict=True):
+                data = memory.allocate(8 * micro.words + 8, name="data of a chase")
+                if micro.stride_bytes and micro.cold:
+                    _link(memory, data, micro)
+                runs = [(kernel, micro.threads, steps, 1)]
+                if micro.stride_bytes and not micro.cold:
+                    runs.insert(0, ("link", 1, 8 * micro.words // micro.stride_bytes, micro.stride_bytes))
+                out_address = memory.allocate(OUT_BYTES, name="results")
+                for entry, threads, count, seed in runs:
+                    numbers = (*((v, 8) for v in (out_address, data)), *((v, 4) for v in (count, seed)))
+                    params = tuple(v.to_bytes(size, "little") for v, size in numbers)
+                    launch = ComputeLaunch(module, entry, (1, 1, 1), (threads, 1, 1), params, memory)
+                    run_compute_launch(launch, writer, progress=False, numbering=numbering)
+                pair.append(numbering.kernels - 1)
+            places.append((pair[0], pair[1]))
+    return places
+
+
+def _link(memory: DeviceMemory, data: int, micro: Micro) -> None:
+    """What the kernel ``link`` does, without a trace of it in the caches."""
+    step = micro.stride_bytes // 8
+    count = micro.words // step
+    cells = memory.view(data, np.uint64, micro.words)
+    cells[::step] = data + np.roll(np.arange(count, dtype=np.uint64), -1) * np.uint64(micro.stride_bytes)
+
+
+def _values(
+    chosen: Sequence[Micro], places: Sequence[tuple[int, int]], trace: Path, gpu: Gpu
+) -> Iterator[Simulated]:
+    kernels = simulate(trace, gpu).kernels
+    cycles = dict(zip(kernels["kernel_id"].tolist(), (kernels["end_cycle"] - kernels["start_cycle"]).tolist(), strict=True))
+    for micro, (few, many) in zip(chosen, places, strict=True):
+        value = micro.value(cycles[few], cycles[many], micro.passes)
+        yield Simulated(micro.quantity, micro.unit, value)
