@@ -211,7 +211,6 @@ GROUPS = {
     "trace": ("trace", "draw", "animate", "scenes", "scene"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new"),
     "look": ("report", "show", "heat", "energy", "compare"),
-    "look": ("report", "show", "heat", "compare"),
     "silicon": ("capture", "time", "correlate"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
     "tuner": tuple(verb for verb in VERBS if verb.startswith("tuner ")),
