@@ -43,7 +43,8 @@ CHANGES = {
     "gpgpu_l2_rop_latency": ("40", "120"), "dram_latency": ("10", "254"), "gpgpu_dram_return_queue_size": ("16",),
     "gpgpu_frfcfs_dram_sched_queue_size": ("4",), "gpgpu_dram_partition_queues": ("16:16:16:16",),
     "gpgpu_clock_domains": ("1365:1365:1365:850", "1132:1132:1500:3500.5"), "dram_dual_bus_interface": ("1",),
-    "dram_bnk_indexing_policy": ("1",), "dram_bnkgrp_indexing_policy": ("0",),
+    "dram_bnk_indexing_policy": ("1",), "dram_bnkgrp_indexing_policy": ("0",), "gpgpu_dram_scheduler": ("0",),
+    "gpgpu_shmem_warp_parts": ("2", "8"),
 }  # fmt: skip
 KERNEL_CYCLES = re.compile(r"^gpu_sim_cycle = (\d+)$", re.MULTILINE)
 

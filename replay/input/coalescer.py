@@ -196,7 +196,7 @@ def add_bytes(accesses: Accesses, start: int, stop: int, number: int, mask: int,
 def part_lanes(rows: Rows, row: int, part: int, parts: int) -> int:
     """Active lanes of a part of a warp, as a mask."""
     width = op.LANES // parts
-    return np.int64(rows.lane_mask[row]) & ((1 << width) - 1) << part * width
+    return int(np.int64(rows.lane_mask[row]) & ((1 << width) - 1) << part * width)
 
 
 @compiled

@@ -54,8 +54,8 @@ class Machine(Inputs):
         super().__init__(trace, gpu, selection)
         self.program = load_program(self.tables, latencies, str(trace.path))
         instructions, kernels = self.tables["instructions"], self.tables["kernels"]
-        plain = {"wide_conflicts": True, "shared_banks": 32, "one_broadcast": False, "warp_parts": 1}
-        shared = replace(gpu.lsu, **plain, local_block_bytes=0)
+        shared = replace(gpu.lsu, wide_conflicts=True, shared_banks=32, one_broadcast=False, local_block_bytes=0)
+        shared = replace(shared, warp_parts=1)
         static = static_of(instructions, kernels, self.warps_per_cta, self.held_ctas * 0, shared)
         self.window = Window(trace, self.program, static, False, rays.NO_TABLE)
         self.local = instructions["memory_space"].astype(str) == "local"

@@ -22,7 +22,12 @@ def camera(**more: Any) -> Callable[[Path], object]:
 
 def pose(**more: Any) -> Callable[[Path], object]:
     """Write a path of one pose of the first instance."""
-    return text("a.json", json.dumps({"instances": [{"instance": 0, "keys": [POSE | more]}]}))
+    return moving(0, **more)
+
+
+def moving(instance: int, **more: Any) -> Callable[[Path], object]:
+    """Write a path of one pose of an instance."""
+    return text("a.json", json.dumps({"instances": [{"instance": instance, "keys": [POSE | more]}]}))
 
 
 def device(old: str, new: str) -> Callable[[Path], object]:
@@ -43,13 +48,12 @@ CASES = (
     Case("path that is a device", "path", zeros("a.json"), "no such file of keys"),
     Case("path of nothing", "path", text("a.json", "{}"), "keys must be one or more"),
     Case("eye at NaN", "path", camera(eye=[float("nan"), 0, 0]), "numbers must be finite, not NaN"),
-    Case("eye at 1e300", "path", camera(eye=[1e300, 0, 0]), "a.json: frame 0"),
+    Case("eye at 1e300", "path", camera(eye=[1e300, 0, 0]), "a.json: frame 0: camera.eye must be finite and below"),
     Case("eye of 5,000 digits", "path", text("a.json", json.dumps({"keys": [KEY]}).replace("-20", "9" * 5000)), "JSON"),
     Case("key of frame 2^70", "path", camera(frame=1 << 70), "frame must be 0 to 1000000"),
     Case("key of frame 1.5", "path", camera(frame=1.5), "frame"),
-    Case("10^5 keys of one frame", "path", text("a.json", json.dumps({"keys": [KEY] * 20_000})), "0 before 0"),
-    Case("instance 10^9 moves", "path", text("a.json", json.dumps({"instances": [{"instance": 10**9, "keys": [POSE]}]})),
-         "must be 0 to"),
+    Case("20,000 keys of one frame", "path", text("a.json", json.dumps({"keys": [KEY] * 20_000})), "0 before 0"),
+    Case("instance 10^9 moves", "path", moving(10**9), "must be 0 to"),
     Case("instance moves by 1e300", "path", pose(move=[1e300, 0, 0]), "at most|must be 0 to"),
     Case("path named by escapes", "path", text("a.json", json.dumps({"\x1b[31m\n": 1})), "unknown name"),
     Case("device of 5 MB", "device", text("a.toml", DEVICE + "#" * 5_000_000), "--limit text-bytes"),

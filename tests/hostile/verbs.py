@@ -110,7 +110,10 @@ VERBS: dict[str, Verbs] = {
     "device": {"choose": (RAYPLAY, "tuner choose cornell --device a.toml --target-ms 1 --size 32x8 --most-rays 2")},
     "path": {
         "animate": (RAYPLAY, "animate cornell --path a.json --frames 2 --size 32x4 --gpu mobile --out out"),
-        "run": (RAYPLAY, "tuner run cornell --path a.json --gpu mobile --target-ms 1 --frames 2 --size 32x8 --out o.csv"),
+        "run": (
+            RAYPLAY,
+            "tuner run cornell --path a.json --gpu mobile --target-ms 1 --frames 2 --size 32x8 --out o.csv",
+        ),
     },
     "shaders": {"draw": (RAYPLAY, "draw cornell --shaders a.toml --size 32x4 --out out.trace")},
     "config": _of_gpu("gpgpusim.config"),

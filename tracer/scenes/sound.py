@@ -15,9 +15,9 @@ MOST_MATERIALS = 1 << 16  # a primitive's material is a uint16
 
 def validate(scene: Scene, place: str) -> None:
     """Raise ``UserError`` naming ``place`` where the scene cannot be traced: no primitive, an index that points
-    nowhere, a number that is not finite, an alpha texture on a mesh without UV."""
-    for name, part in {"camera": scene.camera, "sky": scene.sky}.items():
-        _check_numbers(part, f"{place}: {name}")
+    nowhere, a number that is not finite, a camera without a view, an alpha texture on a mesh without UV."""
+    check_camera(scene.camera, place)
+    _check_numbers(scene.sky, f"{place}: sky")
     for number, light in enumerate(scene.lights):
         _check_numbers(light, f"{place}: lights[{number}]")
     if len(scene.materials) > MOST_MATERIALS:
@@ -38,7 +38,8 @@ def validate(scene: Scene, place: str) -> None:
 
 
 def check_camera(camera: Camera, place: str) -> None:
-    """Raise ``UserError`` where the camera has no view."""
+    """Raise ``UserError`` where the camera has no view, or a number that is not finite or too large."""
+    _check_numbers(camera, f"{place}: camera")
     forward = tuple(a - b for a, b in zip(camera.look_at, camera.eye, strict=True))
     if math.hypot(*forward) < SHORTEST_VIEW:
         raise UserError(f"{place}: the eye must not be the point it looks at, found both at {camera.eye}")

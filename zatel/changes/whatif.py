@@ -109,7 +109,7 @@ def changed(gpu: Gpu, change: str) -> Gpu:
 
 
 def _with(gpu: Gpu, change: str, values: list[str]) -> Gpu:
-    """The GPU with these values; what is wrong with them is said of the change."""
+    """The GPU with these values; an error names the change."""
     try:
         return gpu.with_values(values)
     except UserError as error:  # begins with the place of the value, as of --set
