@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import load as load_gpu
@@ -73,17 +74,20 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
     )  # fmt: skip
     controllers = CONTROLLERS if plan.oracle and path == "orbit" else CONTROLLERS[:-1]
     rows = run_controllers(loop, way, controllers)
-    errors = {model: untuned_error(replace(loop, model=model), way, plan.rays) for model in MODELS[plan.tracing]}
+    errors = {
+        model: float(np.abs(untuned_ratios(replace(loop, model=model), way, plan.rays) - 1).mean())
+        for model in MODELS[plan.tracing]
+    }
     return Animation(f"{renderer.scene.name}-{path}-{name}", path, target, rows, errors)
 
 
-def untuned_error(loop: Loop, way: Sequence[Camera], rays: float) -> float:
-    """Mean distance of the model's prediction from the time, of frames with equal rays."""
+def untuned_ratios(loop: Loop, way: Sequence[Camera], rays: float) -> NDArray[np.float64]:
+    """The model's prediction by the time, float64[frames], of frames with equal rays."""
     place = int(np.argmin([abs(settings.occlusion_rays - rays) for settings in loop.candidates.settings]))
-    hits, errors = FIRST, []
+    hits, ratios = FIRST, []
     for camera in way:
         predicted = loop.times(camera, hits)[place]
         measured = loop.plant(camera, loop.candidates.settings[place])
-        errors.append(abs(predicted / measured.ms - 1))
+        ratios.append(predicted / measured.ms)
         hits = measured.hits
-    return float(np.mean(errors))
+    return np.array(ratios)
