@@ -1,8 +1,8 @@
 """Error of the tuner's models on frames that nothing tunes: equal rays, no correction by measured times.
 
 Command: ``python -m bench.accuracy.tuner [SCENE ...] [--gpu GPU] [--tracing rt-unit] [--frames 6]``. The frames are
-spread over the scene's orbit (``tracer.motion``). Prints a line per scene and model: the mean distance of the predicted time from the replay's, in
-per cent, and the mean of predicted by measured. Hit shares come from the frame before, as in the loop.
+spread over the scene's orbit (``tracer.motion``). Prints a line per scene and model: the mean distance of the predicted
+time from the replay's, in per cent, and the mean of predicted by measured. Hit shares come from the frame before.
 """
 
 import argparse

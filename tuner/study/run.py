@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.controller import Policy
+from rayplay.tuner.device import Device
 from rayplay.tuner.executed import Look, Renderer
 from rayplay.tuner.fit import fit
 from rayplay.tuner.hardware import HardwareRenderer
@@ -69,7 +71,7 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
         way.reverse()  # towards the scene, where the rays of a frame before the turn may be far too many
     found = candidates([knob("occlusion_rays", 4 * plan.rays)], Settings())
     loop = Loop(
-        renderer, fit(gpu).device, plant, plan.size, target, found,
+        renderer, _fitted(name), plant, plan.size, target, found,
         Policy(hysteresis=0), MODELS[plan.tracing][0], plant.resident_blocks, look=Look(LOOKED_WARPS, plan.rays),
     )  # fmt: skip
     controllers = CONTROLLERS if plan.oracle and path == "orbit" else CONTROLLERS[:-1]
@@ -79,6 +81,11 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
         for model in MODELS[plan.tracing]
     }
     return Animation(f"{renderer.scene.name}-{path}-{name}", path, target, rows, errors)
+
+
+@cache
+def _fitted(name: str) -> Device:
+    return fit(load_gpu(name)).device
 
 
 def untuned_ratios(loop: Loop, way: Sequence[Camera], rays: float) -> NDArray[np.float64]:
