@@ -58,8 +58,8 @@ crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUI
 	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp
 
 TUNER_SCENES := $(if $(QUICK),terrain:2000 cornell,$(addprefix $(DATA)/,bunny.json chsnt.json))
-tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under four controllers (QUICK=1: two procedural scenes)
-	$(BIN)/python -m tuner study $(TUNER_SCENES) --gpu mobile $(if $(QUICK),--frames 8 --size 64x48 --rays 6,--gpu rtx2060 --gpu accelsim-rtx3070) --out $(TUNER) --store build/tuner
+tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under five controllers (QUICK=1: two procedural scenes)
+	$(BIN)/python -m tuner study $(TUNER_SCENES) --gpu mobile $(if $(QUICK),--frames 100 --first 8 --size 64x48 --rays 12 --no-oracle,--gpu rtx2060 --gpu rtx3070 --frames 100 --size 96x72 --rays 16) --out $(TUNER) --store build/tuner
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)

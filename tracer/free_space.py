@@ -30,7 +30,7 @@ compiled: Any = kept(njit(cache=True), ["tracer/free_space.py"])
 
 def first_free(scene: Scene, ways: Sequence[Way]) -> Way | None:
     """The first of some ways, part of the way (0 to 1) -> camera, that passes no triangle and sees as far as its first
-    camera does; None where there is none."""
+    camera does; None where all are blocked."""
     corners = world_triangles(scene)
     return next((way for way in ways if _is_free(corners, [way(part / PLACES) for part in range(PLACES)])), None)
 

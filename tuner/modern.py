@@ -39,7 +39,7 @@ class Hits:
     """What the memory hierarchy did with a frame.
 
     l1       share of sectors of loads that L1 serves at once.
-    l2       share of sectors that L2 serves, of those that come to it.
+    l2       share of sectors that L2 serves, of all that come to it.
     sectors  of a memory instruction.
     rays     share of the ray-tracing unit's requests that are served at once.
     sent     share of all sectors that L1 sends on to L2.

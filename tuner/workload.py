@@ -13,7 +13,7 @@ def look_at(
     renderer: SoftwareRenderer, camera: Camera, width: int, height: int, settings: Settings,
     readings: Readings | None = None, seed: int = 1,
 ) -> Workload:  # fmt: skip
-    """The load of a frame of ``width`` x ``height`` pixels with the settings' radius, and a shadow ray where they have some."""
+    """The load of a frame of this size with the settings' radius, and a shadow ray where they have any."""
     readings = readings or Readings()
     small = max(width // readings.shrink, 1), max(height // readings.shrink, 1)
     shadow_rays = int(settings.shadow_rays > 0)

@@ -32,7 +32,7 @@ class Plan:
 class Animation:
     """Frames of an animation.
 
-    rows           of ``report.run_controllers``.
+    rows           a row for each frame under each controller.
     model_errors   model -> mean distance of its prediction from the time, of frames with the first one's rays.
     """
 

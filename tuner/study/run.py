@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import load as load_gpu
@@ -12,6 +14,7 @@ from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.controller import Policy
+from rayplay.tuner.device import Device
 from rayplay.tuner.executed import Look, Renderer
 from rayplay.tuner.fit import fit
 from rayplay.tuner.hardware import HardwareRenderer
@@ -68,22 +71,30 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
         way.reverse()  # towards the scene, where the rays of a frame before the turn may be far too many
     found = candidates([knob("occlusion_rays", 4 * plan.rays)], Settings())
     loop = Loop(
-        renderer, fit(gpu).device, plant, plan.size, target, found,
+        renderer, _fitted(name), plant, plan.size, target, found,
         Policy(hysteresis=0), MODELS[plan.tracing][0], plant.resident_blocks, look=Look(LOOKED_WARPS, plan.rays),
     )  # fmt: skip
     controllers = CONTROLLERS if plan.oracle and path == "orbit" else CONTROLLERS[:-1]
     rows = run_controllers(loop, way, controllers)
-    errors = {model: untuned_error(replace(loop, model=model), way, plan.rays) for model in MODELS[plan.tracing]}
+    errors = {
+        model: float(np.abs(untuned_ratios(replace(loop, model=model), way, plan.rays) - 1).mean())
+        for model in MODELS[plan.tracing]
+    }
     return Animation(f"{renderer.scene.name}-{path}-{name}", path, target, rows, errors)
 
 
-def untuned_error(loop: Loop, way: Sequence[Camera], rays: float) -> float:
-    """Mean distance of the model's prediction from the time, of frames with equal rays."""
+@cache
+def _fitted(name: str) -> Device:
+    return fit(load_gpu(name)).device
+
+
+def untuned_ratios(loop: Loop, way: Sequence[Camera], rays: float) -> NDArray[np.float64]:
+    """The model's prediction by the time, float64[frames], of frames with equal rays."""
     place = int(np.argmin([abs(settings.occlusion_rays - rays) for settings in loop.candidates.settings]))
-    hits, errors = FIRST, []
+    hits, ratios = FIRST, []
     for camera in way:
         predicted = loop.times(camera, hits)[place]
         measured = loop.plant(camera, loop.candidates.settings[place])
-        errors.append(abs(predicted / measured.ms - 1))
+        ratios.append(predicted / measured.ms)
         hits = measured.hits
-    return float(np.mean(errors))
+    return np.array(ratios)
