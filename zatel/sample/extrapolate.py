@@ -5,7 +5,6 @@ knows how the sample differs from all warps. It serves as a control variate: eac
 the model of all warps against the model of the sample.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +18,6 @@ from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered,
 from rayplay.zatel.sample.machine import Matched
 from rayplay.zatel.sample.replay import Replayed
 from rayplay.zatel.sample.rules import EVERY, Rules
-
-SHARES = tuple(
-    exact.power(2.0, -step / 4) for step in range(13)
-)  # candidate factors of an access's cost, from 1 to 1/8
 
 
 def extrapolate(
@@ -39,22 +34,21 @@ def extrapolate(
     sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
     expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
-    asked = asked_more(matched.part, counted) if rules.asked else 1.0
+    asked = asked_more(matched.part, counted)
     busy = tuple(least_cycles(of, gpu, asked) * rules.slices for of in (matched.part, matched.whole))
     waits = later(gpu, expected_traffic, counted) if rules.later else 0.0
-    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits, SHARES if rules.drain else SHARES[:1])
+    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits)
     cycles = time.cycles
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
-    longer = time.longer if rules.held_up else 1.0
     efficiency = float(found["dram_efficiency"] or 0)
     return found | {
         "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
         "gpu_ipc": instructions / cycles,
-        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / longer,
+        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
         "bandwidth_utilisation": expected,
         "dram_efficiency": rescale_efficiency(efficiency, used, expected) if rules.load else efficiency,
     }
@@ -72,15 +66,14 @@ class Time(NamedTuple):
 
 def all_cycles(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, ...],
-    replayed: Replayed, later: float, shares: Sequence[float] = SHARES,
+    replayed: Replayed, later: float,
 ) -> Time:  # fmt: skip
     """Cycles of all warps: steps of their schedule times the cycles of a step in the replay of the ``chosen``.
 
     busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
     later  correction to the cycles of a step.
 
-    Cost of an access = resident time outside the RT unit / accesses, while warps crowd; the last warps wait less. So it
-    is scaled by the factor of ``shares`` with which the sample's schedule ends nearest to the end of its replay.
+    Cost of an access = resident time outside the RT unit / accesses.
     """
     totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
     owner = np.repeat(chosen, np.diff(phases.first))
@@ -89,10 +82,8 @@ def all_cycles(
     step = max(totals["rt_warp_cycles"] / records, 1.0)
     cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
     sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
-    plans = [schedule(phases, chosen, part, cost * share) for share in shares]
-    best = int(np.argmin([abs(plan.steps - sampled / step) for plan in plans]))
-    cost *= shares[best]
-    free = unhindered(sampled, window_steps(stream, plans[best], cost, chosen), busy[0]) / sampled
+    plan = schedule(phases, chosen, part, cost)
+    free = unhindered(sampled, window_steps(stream, plan, cost, chosen), busy[0]) / sampled
     everybody = np.ones(len(chosen), bool)
     windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)
     windows *= max(step * free + later, 1.0)

@@ -28,6 +28,9 @@ LARGEST_L2 = 4.0  # times the whole GPU's
 def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -> Machine:
     """Machine for a ``fraction`` of the warps of a launch: the part of the GPU that they fill ``ROUNDS`` times.
 
+    Where all warps fill the whole GPU less often, the part is filled as often: with more warps on an SM than the whole
+    GPU has, their local memory would not fit into an L1 into which it does fit there.
+
     A trade-off: a larger machine has a memory nearer to the whole GPU's (SMs that share an L2 slice, requests of a step
     that meet in a DRAM channel). A smaller one spends less of its time in ramp-up and drain. It has at least the SMs of
     ``LEAST_CONTROLLERS``, since one channel alone is 16 % more efficient, and more channels than the SMs' part of the
@@ -41,7 +44,9 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
     if fraction == 1.0:
         return Machine(gpu.sm.count, gpu.memory.count, places, slots)
     per_controller = gpu.sm.count / gpu.memory.count
-    filled = int(fraction * trace.rows("warps") / (ROUNDS * places))
+    warps = trace.rows("warps")
+    rounds = min(ROUNDS, warps / (gpu.sm.count * places))
+    filled = int(fraction * warps / (rounds * places) + 1e-9)
     least = round(LEAST_CONTROLLERS * per_controller) if rules.controllers else 1
     sms = min(max(1, filled, least), gpu.sm.count)
     return Machine(sms, max(1, round(sms / per_controller)), places, slots)

@@ -15,10 +15,8 @@ class Rules(NamedTuple):
                  otherwise it has the share of the SMs.
     contents     BVH records that other CTAs fetched before are in the sample's L2 (``rows.held_before``).
     controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
-    drain        the last warps wait less for an access (``extrapolate.all_cycles``).
-    slices       a window takes at least the time of its busiest L2 slice (``l2_slices``).
-    asked        slices are asked for as much as the replay's are (``l2_slices.asked_more``).
-    held_up      RT efficiency falls with the hold-up by busy slices (``extrapolate.Time``).
+    slices       a window takes at least the time of its busiest L2 slice, which is asked for as much as in the replay; RT
+                 efficiency falls with the hold-up (``l2_slices``, ``extrapolate.Time``).
     later        a step waits for the misses that the sample lacks (``extrapolate.later``).
     load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
     """
@@ -26,10 +24,7 @@ class Rules(NamedTuple):
     matched_l2: bool = True
     contents: bool = True
     controllers: bool = True
-    drain: bool = True
     slices: bool = True
-    asked: bool = True
-    held_up: bool = True
     later: bool = True
     load: bool = True
 

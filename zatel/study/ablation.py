@@ -21,7 +21,7 @@ from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Outcome, Work, conclude, read_work, replay_samples
 from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
 
-MADE_FOR = {"controllers": "bunny", "matched_l2": "park", "slices": "wknd", "asked": "wknd", "held_up": "wknd"}
+MADE_FOR = {"controllers": "bunny", "matched_l2": "park", "slices": "wknd"}
 
 
 class Trial(NamedTuple):

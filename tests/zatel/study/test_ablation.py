@@ -31,9 +31,6 @@ def test_rules_of_the_use_change_an_estimate_and_not_its_replay(spheres: Trace) 
     (outcome,) = replay_samples(spheres, [load("mobile", GPU)], 0.25, 1, work)
     asked = [of._replace(asked=of.asked * 500) for of in (outcome.matched.whole, outcome.matched.part)]
     busy = outcome._replace(matched=outcome.matched._replace(whole=asked[0], part=asked[1]))  # slices decide the cycles
-    summary = outcome.replayed.summary
-    sooner = outcome.replayed._replace(summary=summary | {"gpu_cycles": (summary["gpu_cycles"] or 0) / 2})
-    short = outcome._replace(replayed=sooner)  # accesses overlap in its drain
     for rule in set(Rules._fields) - set(OF_REPLAY):
         changed = [
             conclude(one, EVERY.without(rule)).metrics != conclude(one).metrics for one in (outcome, busy, short)
