@@ -55,7 +55,7 @@ def comparison(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
 
 
 def answers(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup | None:
-    """What each further run changes and whether it matters, a sentence each; None for one run."""
+    """A sentence for each further run: its change of the cycles, beside the noise floor; None for one run."""
     said = [answer(run, runs[0], floor.get(CYCLES)) for run in runs[1 : MOST_ANSWERS + 1]]
     if len(runs) > MOST_ANSWERS + 1:
         said.append(f"{len(runs) - MOST_ANSWERS - 1} more are below.")

@@ -19,7 +19,7 @@ from rayplay.report.document import document
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.tables import section, table, wide
 
-TABLE = "frames.csv"
+TABLE, LARGEST = "frames.csv", 1e300
 MOST_PICTURES, THUMB = 24, 200  # frames of the strip, spread evenly; their width in pixels
 LEFT, HIGH, WIDEST = 90.0, 150.0, 80.0  # room of the axis, height of the chart, widest bar
 NOTE = "Below each picture: how much brighter (red) or darker (blue) a pixel is than in the picture before."
@@ -48,7 +48,10 @@ class Film(NamedTuple):
 def read_film(folder: Path) -> Film:
     """Read what ``rayplay animate`` wrote; ``UserError`` for anything else."""
     text = read_text(folder / TABLE, "table of frames", LIST_BYTES)
-    lines = list(csv.reader(StringIO(text)))
+    try:
+        lines = list(csv.reader(StringIO(text)))
+    except csv.Error as error:
+        raise UserError(f"--animation {folder / TABLE}: must be CSV; {error}") from error
     if len(lines) < 2 or lines[0][:3] != ["frame", "trace", "rays"] or any(len(x) != len(lines[0]) for x in lines):
         raise UserError(f"--animation {folder / TABLE}: must be what rayplay animate wrote, with a line a frame")
     rows = [[number(folder, cell) if place != 1 else cell for place, cell in enumerate(line)] for line in lines[1:]]
@@ -60,9 +63,12 @@ def read_film(folder: Path) -> Film:
 def number(folder: Path, cell: str) -> Value:
     """A number of the table, None where it is empty."""
     try:
-        return None if not cell else int(cell) if cell.lstrip("-").isdigit() else float(cell)
-    except ValueError as error:
-        raise UserError(f"--animation {folder / TABLE}: must hold numbers, found {cell[:60]!r}") from error
+        found = None if not cell else int(cell) if cell.lstrip("-").isdigit() else float(cell)
+        if found is None or abs(found) < LARGEST:
+            return found
+    except ValueError:
+        pass
+    raise UserError(f"--animation {folder / TABLE}: must hold finite numbers, found {cell[:60]!r}")
 
 
 def image(path: Path) -> np.ndarray | None:

@@ -16,7 +16,7 @@ GAP = (2 * WIDTH - 4 * BOX - 2) / 3  # between boxes
 
 
 class Edge(NamedTuple):
-    """What goes from one level to the next: bytes of reads and of writes, and how many of all find their sector."""
+    """Traffic from one level to the next: bytes read, bytes written, and bytes of all that hit."""
 
     name: str
     read: int

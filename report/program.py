@@ -16,7 +16,7 @@ STATIC = (
 )
 WAITS = (
     "Warp-cycles are from looks at all warps: the cycles of warps that issue this instruction next, and what they wait"
-    " for most; rays in the RT unit count for the call that traced them. "
+    " for mostly (ready: they may issue); rays in the RT unit count for the call that traced them. "
 )
 SAID = PHRASES | {"ready": "a slot to issue"}
 
@@ -48,7 +48,7 @@ def program_section(run: Run) -> tuple[Markup, str] | None:
     heads += ["warp-cycles", "of all in %", "mostly"]
     for at, row in zip(kept, columns, strict=True):
         row += waited(waits, at)
-    first = worst(waits, heat, text)
+    first = worst(waits, heat, text, program)
     return tag("div", first, table(heads, columns, "Instructions", True)), EXECUTIONS + WAITS + STATIC
 
 
@@ -70,22 +70,20 @@ def waited(waits: tuple[list[str], np.ndarray], at: int) -> list[object]:
     """Warp-cycles at an instruction, their share, and the state that has most of them."""
     states, cycles = waits
     mine, total = int(cycles[at].sum()), max(int(cycles.sum()), 1)
-    return [mine, round(100 * mine / total, 2), SAID[states[int(np.argmax(cycles[at]))]] if mine else ""]
+    return [mine, round(100 * mine / total, 2), states[int(np.argmax(cycles[at]))] if mine else ""]
 
 
-def worst(waits: tuple[list[str], np.ndarray], heat: np.ndarray, text: dict[str, np.ndarray]) -> Markup:
+def worst(
+    waits: tuple[list[str], np.ndarray], heat: np.ndarray, text: dict[str, np.ndarray], program: np.ndarray
+) -> Markup:
     """The instructions at which warps spend most of their time, in words."""
     said: list[Child] = ["Warps spend most of their time at "]
     rows = [at for at in np.argsort(-heat, kind="stable")[:WORST].tolist() if heat[at]]
     for number, at in enumerate(rows):
         _, share, reason = waited(waits, at)
-        line = f"line {int(text['line'][at])}, " if text["line"][at] else ""
-        said += [
-            "; " if number else "",
-            line,
-            tag("code", shortened(str(text["text"][at]))),
-            f" ({share:g} %, mostly {reason})",
-        ]
+        line = f"line {int(text['line'][at])} of {program[at]}, " if text["line"][at] else f"{program[at]}, "
+        code = tag("code", shortened(str(text["text"][at])))
+        said += ["; " if number else "", line, code, f" ({share:g} %, mostly {SAID[str(reason)]})"]
     return tag("p", *said, ".") if rows else Markup("")
 
 

@@ -125,7 +125,7 @@ def studies(found: Sequence[Study], base: Run) -> Markup:
 
 
 def sentences(study: Study) -> Markup:
-    """What the first lines do to the cycles, in words."""
+    """The change of the cycles by each of the first lines, in words."""
     moved = [(line, line.change.get(CHARTED)) for line in study.lines[:MOST_SENTENCES]]
     said = [f"{line.name}: {judged(change, line.floor.get(CHARTED))}." for line, change in moved if change is not None]
     return tag("ul", *(tag("li", words) for words in said), class_="answers")

@@ -48,8 +48,10 @@ def test_the_strip_shows_what_moved(folder: Path) -> None:
     assert brightness(np.full((1, 1, 3), np.inf)).tolist() == [[255]]
 
 
-@pytest.mark.parametrize("text", ["", HEAD, "a,b\n1,2", f"{HEAD}\n0,0000.trace,x,1,1,1,1", f"{HEAD}\n0,0000.trace,1"])
+@pytest.mark.parametrize("text", ["", HEAD, "a,b\n1,2", f"{HEAD}\n0,0000.trace,x,1,1,1,1", f"{HEAD}\n0,0000.trace,1",
+                                  f"{HEAD}\n0,0000.trace,nan,1,1,1,1", f"{HEAD}\n0,\0,1,1,1,1,1",
+                                  f"{HEAD}\n0,absent.trace,1,1,1,1,1"])  # fmt: skip
 def test_another_folder_is_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / "frames.csv").write_text(text)
-    with pytest.raises(UserError, match="--animation"):
+    (tmp_path / "frames.csv").write_text(text, newline="")
+    with pytest.raises(UserError, match=r"--animation|must be a rayplay trace"):
         read_film(tmp_path)
