@@ -82,7 +82,7 @@ def draw(found: list[dict[str, Any]], path: Path) -> None:
     axes.invert_yaxis()
     axes.margins(x=0.2)
     axes.set_xlabel("speed-up over the engine's own policy, %")
-    axes.legend(fontsize=8, frameon=False)
+    figure.legend(loc="outside upper right", fontsize=8, frameon=False, ncols=4)
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 

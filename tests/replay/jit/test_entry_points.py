@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "replay").rglob("*.py"))
-PARTS = {"compiled", "inlined", "intrinsic", "separate"}
+PARTS = {"compiled", "inlined", "intrinsic", "separate", "hook"}
 COMPILED = PARTS | {"entry_point", "numba_intrinsic"}
 
 
