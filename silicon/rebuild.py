@@ -90,7 +90,7 @@ def _peek(notes: Notes, warp: int, lane: int, row: int) -> int:
     """Number of the block that a lane noted at a row; NEVER behind its last one."""
     if row >= notes.rows[warp]:
         return NEVER
-    return np.int64(notes.slots[notes.first[warp] + LANES * row + lane] & np.uint64(NEVER))
+    return int(notes.slots[notes.first[warp] + LANES * row + lane] & np.uint64(NEVER))
 
 
 @compiled
@@ -101,10 +101,7 @@ def _ours(code: Code, places: Places, grid: Grid, access: int, value: int, threa
         return offset
     if where == OWN_LOCAL:
         return grid.local_base + local + offset + thread * grid.local_bytes
-    if code.narrow[access]:
-        value = (value + offset) & 0xFFFFFFFF
-    else:
-        value = value + offset
+    value = (value + offset) & 0xFFFFFFFF if code.narrow[access] else value + offset
     for row in range(places.first.shape[0]):
         at = value - thread * places.their_thread_bytes[row]
         if places.where[row] == where and places.first[row] <= at < places.end[row]:
@@ -160,7 +157,7 @@ def _targets(
             noted = notes.slots[notes.first[warp] + LANES * (base[lane] + code.decision[block]) + lane]
         if kind == GO or (code.guarded[block] and noted == np.uint64(0xFFFFFFFFFFFFFFFF)):
             target[lane] = code.after[block]
-        elif kind == LEAVE or kind == EXIT:
+        elif kind in (LEAVE, EXIT):
             target[lane] = -1
         elif kind == BRANCH:
             index = min(np.int64(noted & np.uint64(0xFFFFFFFF)), high - low - 1) if code.indirect[block] else 0
@@ -179,9 +176,9 @@ def _targets(
 
 
 @entry_point
-def rebuild(code: Code, places: Places, grid: Grid, notes: Notes, room: Room, first_warp: int, begin: int) -> tuple[
-    int, int, int, int, int
-]:
+def rebuild(
+    code: Code, places: Places, grid: Grid, notes: Notes, room: Room, first_warp: int, begin: int
+) -> tuple[int, int, int, int, int]:
     """Rows of the warps from ``begin`` on, as many as there is room for.
 
     first_warp  number in the launch of the first warp of ``notes``.

@@ -67,6 +67,10 @@ class Executor:
         self, program: Loaded, launch: ComputeLaunch, params: tuple[bytes, ...], constants: Mapping[str, bytes]
     ) -> None:
         run = replace(
-            launch, module=program.module, memory=self.memory, params=params, constants={**launch.constants, **constants}
+            launch,
+            module=program.module,
+            memory=self.memory,
+            params=params,
+            constants={**launch.constants, **constants},
         )
         run_compute_launch(run, None, self.backend, progress=False)
