@@ -126,7 +126,7 @@ def _where(f: LinkedFunction, access: Access) -> int:
 
 
 def _offset(linked: LinkedLaunch, f: LinkedFunction, access: Access) -> int:
-    """What is added to the base register, or the whole address where it follows from the text."""
+    """The number to add to the base register, or the whole address where it follows from the text."""
     name = access.symbol
     if not name:
         return access.offset

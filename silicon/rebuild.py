@@ -316,6 +316,26 @@ def _call(code: Code, calls: np.ndarray, depth: int, stack: np.ndarray, target: 
 
 
 @compiled
+def _end(code: Code, calls: np.ndarray, depth: int, stack: np.ndarray, target: np.ndarray) -> int:
+    """Let the lanes of a block go where they go; DONE, or TOO_DEEP."""
+    call = calls[depth]
+    kind = code.kind[call[BLOCK]]
+    if kind == GO:
+        _go(call, stack, code.after[call[BLOCK]])
+    elif kind == BRANCH:
+        if not _branch(code, call, stack, target):
+            return TOO_DEEP
+    elif kind == CALL:
+        if depth + 2 >= MOST_CALLS:
+            return TOO_DEEP
+        call[LEFT] = call[MASK]
+        call[CALLED] = 0
+    else:
+        _leave(code, calls, depth, stack, target)
+    return DONE
+
+
+@compiled
 def _warp(
     code: Code, places: Places, grid: Grid, notes: Notes, room: Room, used: np.ndarray, stack: np.ndarray,
     calls: np.ndarray, warp: int, number: int,
@@ -352,19 +372,9 @@ def _warp(
         if not _targets(code, notes, block, mask, warp, bases[depth], cursor, target[depth]):
             room.error[1], room.error[2], room.error[3] = block, 1, 0
             return OTHER_PATH
-        kind = code.kind[block]
-        if kind == GO:
-            _go(call, stack, target[depth, _lowest(mask)])
-        elif kind == BRANCH:
-            if not _branch(code, call, stack, target[depth]):
-                return TOO_DEEP
-        elif kind == CALL:
-            if depth + 2 >= MOST_CALLS:
-                return TOO_DEEP
-            call[LEFT] = mask
-            call[CALLED] = 0
-        else:
-            _leave(code, calls, depth, stack, target[depth])
+        ended = _end(code, calls, depth, stack, target[depth])
+        if ended != DONE:
+            return ended
     return DONE
 
 
@@ -385,12 +395,3 @@ def _has_room(room: Room, used: np.ndarray, accesses: int) -> bool:
     """Whether there is room for a visit and its accesses."""
     rows, addresses = used[1] + accesses, used[2] + LANES * accesses
     return used[0] < len(room.visits) and rows <= len(room.accesses) and addresses <= len(room.addresses)
-
-
-@compiled
-def _lowest(mask: int) -> int:
-    """The lowest lane of a mask."""
-    for lane in range(LANES):
-        if mask >> lane & 1:
-            return lane
-    return 0

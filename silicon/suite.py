@@ -206,19 +206,24 @@ def _registers(load: int, lanes: int) -> str:
     return f"{{{names}}}" if lanes > 1 else names
 
 
-def stream(name: str, space: str, lanes: int, stride_words: int = 1) -> str:
-    """A kernel whose threads each load ``lanes`` words a step, from shared memory or from 32 KiB that the L1 holds.
-
-    stride_words  distance of neighbouring threads in shared memory, for bank conflicts.
-    """
+def _loads(shared: bool, lanes: int) -> str:
+    """A step's loads, then the use of what they loaded: replays issue in order."""
     vector = {1: "u32", 2: "v2.u32", 4: "v4.u32"}[lanes]
-    shared = space == "shared"
     loads = [
         f"ld.{'volatile.shared' if shared else 'global.ca'}.{vector} {_registers(k, lanes)}, "
         f"[{'%r8' if shared else '%b4'}+{0 if shared else 2048 * k}];"
         for k in range(UNROLLED)
     ]
-    steps = "\n    ".join([*loads, *(f"xor.b32 %r1, %r1, %v{lanes * k};" for k in range(UNROLLED))])
+    return "\n    ".join([*loads, *(f"xor.b32 %r1, %r1, %v{lanes * k};" for k in range(UNROLLED))])
+
+
+def stream(name: str, space: str, lanes: int, stride_words: int = 1) -> str:
+    """A kernel whose threads each load ``lanes`` words a step, from shared memory or from 32 KiB that the L1 holds.
+
+    stride_words  distance of neighbouring threads in shared memory, for bank conflicts.
+    """
+    shared = space == "shared"
+    steps = _loads(shared, lanes)
     place = (
         f"mul.lo.u32 %n6, %n5, {4 * lanes * stride_words}; and.b32 %n6, %n6, 16383; mov.u32 %r8, tile; "
         "add.u32 %r8, %r8, %n6;"

@@ -1,4 +1,4 @@
-"""What is captured equals what is executed, byte for byte, and what cannot be captured is one clear line."""
+"""A capture equals an execution, byte for byte; a program that cannot be captured is one clear line."""
 
 from pathlib import Path
 
@@ -118,7 +118,7 @@ def test_a_cta_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 class Changing(Executor):
-    """A device whose memory is not what was written to it: loops run longer from run to run."""
+    """A device that changes its memory before each run: loops run longer from run to run."""
 
     runs = 0
 
@@ -130,7 +130,9 @@ class Changing(Executor):
 
 
 def test_a_thread_that_takes_another_path_each_time_is_refused(tmp_path: Path) -> None:
-    text = SPACES.split(".global")[0] + """.visible .entry k(.param .u64 a, .param .u64 b)
+    text = (
+        SPACES.split(".global")[0]
+        + """.visible .entry k(.param .u64 a, .param .u64 b)
 {
     .reg .b64 %x; .reg .b32 %r<3>; .reg .pred %p;
     ld.param.u64 %x, [a];
@@ -143,6 +145,7 @@ AGAIN:
     ret;
 }
 """
+    )
     (tmp_path / "random.ptx").write_text(text)
     (tmp_path / "random.toml").write_text(RANDOM)
     with pytest.raises(UserError, match="must take the same path each time"):
@@ -151,7 +154,9 @@ AGAIN:
 
 
 def test_an_instruction_without_notes_is_refused_with_its_line(tmp_path: Path) -> None:
-    text = SPACES.split(".global")[0] + """.visible .entry k(.param .u64 a, .param .u64 b)
+    text = (
+        SPACES.split(".global")[0].replace("sm_75", "sm_80")
+        + """.visible .entry k(.param .u64 a, .param .u64 b)
 {
     .reg .b64 %x; .shared .align 16 .b8 tile[64]; .reg .b32 %r;
     ld.param.u64 %x, [a];
@@ -160,6 +165,7 @@ def test_an_instruction_without_notes_is_refused_with_its_line(tmp_path: Path) -
     ret;
 }
 """
+    )
     (tmp_path / "random.ptx").write_text(text)
     (tmp_path / "random.toml").write_text(RANDOM)
     with pytest.raises(UserError, match=r"random.ptx:9:\d+: capture does not note the addresses of cp.async"):

@@ -60,7 +60,11 @@ def test_the_split_is_by_quantity_and_card() -> None:
 
 def test_kernel_times_are_compared_in_order_without_the_empty_kernel() -> None:
     row = {"gpu": "A", "file": "f", "warm_us": "3", "launch": "-1", "kernel": "empty"}
-    rows = [row, {**row, "launch": "0", "kernel": "x", "warm_us": "13"}, {**row, "launch": "1", "kernel": "y", "warm_us": "4"}]
+    rows = [
+        row,
+        {**row, "launch": "0", "kernel": "x", "warm_us": "13"},
+        {**row, "launch": "1", "kernel": "y", "warm_us": "4"},
+    ]
     found = compare_times(PATH, rows, [("x", 11.0), ("y", 2.0)], 5.0)
     assert [(r.measured, r.simulated) for r in found] == [(10.0, 11.0), (1.0, None)]
     with pytest.raises(UserError, match="must have the launches of the trace, 1 from y on; found 2 from x on"):
@@ -91,7 +95,7 @@ def test_committed_measurements_are_read_and_belong_to_the_suite() -> None:
 
 
 def test_a_latency_of_the_description_is_the_latency_of_the_suite() -> None:
-    """What a step takes grows by what its unit's latency grows by, to the cycle."""
+    """A step takes as many cycles more as its unit."""
     changes = (["lsu.shared_latency_cycles=20"], ["lsu.shared_latency_cycles=27"])
     found = [simulate_suite([load("rtx2060", change)], ["shared_load"])["rtx2060"][0] for change in changes]
     assert found[1].value - found[0].value == 7

@@ -1,7 +1,6 @@
 """Without a GPU or its package there is one line and exit code 2, and nothing is written."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
