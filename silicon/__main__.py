@@ -16,8 +16,8 @@ rayplay trace writes, if threads do not race. The program is instrumented: each 
 in memory that --memory bounds. Then its warps are rebuilt. Needs the package cuda-bindings; --device executor runs the
 instrumented program on the tracer's executor instead."""
 TIME = """Time the kernels of a launch file on a CUDA device: events around each launch, with empty caches (cold) and
-after a launch of the same (warm). LAUNCH.toml may be the word suite: latencies and bandwidths by micro-benchmarks. Writes
-FILE.csv: a row a launch or quantity; card, driver, clocks, date and command as comments."""
+after a launch of the same (warm). LAUNCH.toml may be the word suite: latencies and bandwidths by micro-benchmarks.
+Writes FILE.csv: a row a launch or quantity; card, driver, clocks, date and command as comments."""
 CORRELATE = """Hold a GPU description against measured rows (docs/hardware.md): the suite of micro-benchmarks is traced,
 replayed on the description and compared with MEASURED.csv, quantity by quantity; or, with --trace, the launches of a
 trace with the kernel times of rayplay time. Every row appears; one that is not compared says why. Rows for calibration
