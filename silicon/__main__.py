@@ -11,16 +11,18 @@ from rayplay.formats.guard.command import add_instructions, add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 
-CAPTURE = """Run the kernels of a launch file (docs/kernels.md) on a CUDA device and write their trace: the bytes that rayplay trace
-writes, if threads do not race. The program is instrumented: each thread notes its path and its addresses, in memory
-that --memory bounds. Then its warps are rebuilt. Needs the package cuda-bindings; --device executor runs
-the instrumented program on the tracer's executor instead."""
-TIME = """Time the kernels of a launch file on a CUDA device: events around each launch, with caches empty (cold) and after a
-launch of the same (warm). Writes FILE.csv: a row a launch, and card, driver, clocks, date and command as comments."""
-CORRELATE = """Hold a GPU description against measured rows (docs/hardware.md): the suite of micro-benchmarks is traced, replayed on
-the description and compared with MEASURED.csv, quantity by quantity; or, with --trace, the launches of a trace with the
-kernel times of rayplay time. Every row appears; one that is not compared says why. Rows for calibration and rows
-that only check are counted apart."""
+CAPTURE = """Run the kernels of a launch file (docs/kernels.md) on a CUDA device and write their trace: the bytes that
+rayplay trace writes, if threads do not race. The program is instrumented: each thread notes its path and its addresses,
+in memory that --memory bounds. Then its warps are rebuilt. Needs the package cuda-bindings; --device executor runs the
+instrumented program on the tracer's executor instead."""
+TIME = """Time the kernels of a launch file on a CUDA device: events around each launch, with empty caches (cold) and
+after a launch of the same (warm). LAUNCH.toml may be the word suite: latencies and bandwidths by micro-benchmarks.
+Writes FILE.csv: a row a launch or quantity; card, driver, clocks, date and command as comments."""
+CORRELATE = """Hold a GPU description against measured rows (docs/hardware.md): the suite of micro-benchmarks is traced,
+replayed on the description and compared with MEASURED.csv, quantity by quantity; or, with --trace, the launches of a
+trace with the kernel times of rayplay time. Every row appears; one that is not compared says why. Rows for calibration
+and rows that only check are counted apart."""
+MEASURED = Path(__file__).parent / "measured"
 DEVICES = ("cuda", "executor")
 SUITE = "suite"
 MIB = 1 << 20
@@ -46,23 +48,45 @@ def parser() -> argparse.ArgumentParser:
     for verb in (capture, timed):
         verb.add_argument("launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expectations")
     capture.add_argument("--out", type=location, metavar="NAME.trace", help="default: traces/LAUNCH.trace")
-    capture.add_argument("--device", choices=DEVICES, default="cuda", help="what runs the program (default: %(default)s)")
-    capture.add_argument("--memory", type=_mebibytes, default=1 << 30, metavar="MIB", help="most device memory for notes, "
-                         "in MiB; launches that need more run again for each range of CTAs (default: 1024)")  # fmt: skip
+    capture.add_argument(
+        "--device", choices=DEVICES, default="cuda", help="what runs the program (default: %(default)s)"
+    )
+    capture.add_argument(
+        "--memory", type=_mebibytes, default=1 << 30, metavar="MIB",
+        help="most device memory for notes, in MiB; larger launches run once for each range of CTAs (default: 1024)",
+    )  # fmt: skip
     timed.add_argument("--out", type=Path, metavar="FILE.csv", help="default: results/LAUNCH-times.csv")
-    timed.add_argument("--samples", type=_samples, default=21, metavar="N", help="launches measured (default: %(default)s)")
+    timed.add_argument(
+        "--samples", type=_samples, default=21, metavar="N", help="launches measured (default: %(default)s)"
+    )
     correlated = verbs.add_parser("correlate", help="a GPU description beside measurements", description=CORRELATE)
     correlated.add_argument("gpu", metavar="GPU", help="name or file of a GPU description")
-    correlated.add_argument("--measured", type=Path, required=True, metavar="MEASURED.csv", help="measured quantities, or "
-                            "kernel times")  # fmt: skip
+    names = ", ".join(known_measured())
+    correlated.add_argument(
+        "--measured", type=measured_file, required=True, metavar="MEASURED.csv",
+        help=f"measured quantities or kernel times; a file, or the name of one of the package: {names}",
+    )  # fmt: skip
     correlated.add_argument("--card", metavar="NAME", help="the card whose rows count, where the file has several")
-    correlated.add_argument("--trace", type=location, metavar="NAME.trace", help="trace of the launches that were timed")
-    correlated.add_argument("--least-us", type=float, default=0.0, metavar="T", help="shortest kernel time that is compared "
-                            "(default: %(default)s)")  # fmt: skip
+    correlated.add_argument(
+        "--trace", type=location, metavar="NAME.trace", help="trace of the launches that were timed"
+    )
+    correlated.add_argument(
+        "--least-us", type=float, default=0.0, metavar="T", help="shortest time that is compared (default: %(default)s)"
+    )
     correlated.add_argument("--out", type=Path, metavar="FILE.csv", help="also write every row there")
     add_limits(capture, timed, correlated)
     add_instructions(capture)
     return made
+
+
+def known_measured() -> dict[str, Path]:
+    """Measurements that come with the package, by name."""
+    return {path.stem: path for path in sorted(MEASURED.glob("*.csv"))}
+
+
+def measured_file(given: str) -> Path:
+    """The file that ``given`` names."""
+    return known_measured().get(given, Path(given))
 
 
 def _capture(options: argparse.Namespace) -> int:
@@ -104,7 +128,9 @@ def _correlate(options: argparse.Namespace) -> int:
     rows = correlate.choose_card(options.measured, correlate.read_measured(options.measured), options.card)
     times = correlate.is_times(rows)
     if times != (options.trace is not None):
-        raise UserError(f"{options.measured}: kernel times, and they alone, are compared with a trace: --trace NAME.trace")
+        raise UserError(
+            f"{options.measured}: kernel times, and they alone, are compared with a trace: --trace NAME.trace"
+        )
     if times:
         kernels = simulate_launches(options.trace, gpu)
         found = correlate.compare_times(options.measured, rows, kernels, options.least_us)

@@ -10,7 +10,21 @@ from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.row import Control
 from rayplay.silicon.instrument import Placed
 from rayplay.silicon.plan import STATIC, Access, Plan
-from rayplay.silicon.rebuild import ABSOLUTE, ANY, BRANCH, CALL, EXIT, GO, LEAVE, LOCAL, OWN_LOCAL, SHARED, Code, Grid, Places
+from rayplay.silicon.rebuild import (
+    ABSOLUTE,
+    ANY,
+    BRANCH,
+    CALL,
+    EXIT,
+    GO,
+    LEAVE,
+    LOCAL,
+    OWN_LOCAL,
+    SHARED,
+    Code,
+    Grid,
+    Places,
+)
 from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.link import LinkedLaunch
@@ -112,7 +126,7 @@ def _where(f: LinkedFunction, access: Access) -> int:
 
 
 def _offset(linked: LinkedLaunch, f: LinkedFunction, access: Access) -> int:
-    """What is added to the base register, or the whole address where it follows from the text."""
+    """The number to add to the base register, or the whole address where it follows from the text."""
     name = access.symbol
     if not name:
         return access.offset
@@ -154,7 +168,8 @@ def places_of(
             at, size = local + f.layout.locals[variable.name], variable.bytes
             rows += [
                 (space, first, first + size, at, bytes_ * apart, bytes_, 0)
-                for space, first in ((LOCAL, near), (ANY, generic)) if first or space == LOCAL
+                for space, first in ((LOCAL, near), (ANY, generic))
+                if first or space == LOCAL
             ]
     table = np.array(rows, np.int64).reshape(-1, len(Places._fields))
     return Places(*(np.ascontiguousarray(column) for column in table.T))

@@ -1,10 +1,10 @@
 """A launch file run on a device, and its trace: count, record, rebuild, launch after launch.
 
-    memory     what the launch file and the launches before it left goes to the device
-    count      the instrumented program runs: slots that each thread needs
-    record     it runs again from the same memory, once for each range of CTAs whose slots fit ``memory_bytes``
-    rebuild    warps from their threads' notes, into the tables that the executor writes
-    memory     what the last run left comes back
+memory     what the launch file and the launches before it left goes to the device
+count      the instrumented program runs: slots that each thread needs
+record     it runs again from the same memory, once for each range of CTAs whose slots fit ``memory_bytes``
+rebuild    warps from their threads' notes, into the tables that the executor writes
+memory     what the last run left comes back
 """
 
 import struct
@@ -174,8 +174,8 @@ class LaunchCapture:
         slots = LANES * rows.reshape(self.ctas, self.warps).sum(axis=1)
         if slots.max() > most:
             raise UserError(
-                f"{self.launch.entry}: the notes of a CTA take {int(slots.max()) * SLOT_BYTES:,} bytes, which --memory must "
-                f"allow, found {self.session.memory_bytes:,}"
+                f"{self.launch.entry}: the notes of a CTA take {int(slots.max()) * SLOT_BYTES:,} bytes, which "
+                f"--memory must allow, found {self.session.memory_bytes:,}"
             )
         first = total = 0
         for cta, size in enumerate(slots.tolist()):
@@ -186,7 +186,10 @@ class LaunchCapture:
         yield first, self.ctas
 
     def _regions(self) -> list[Region]:
-        return [*self.session.regions, *(r for p in (self.variants.count, self.variants.record) for r in self._variables(p))]
+        return [
+            *self.session.regions,
+            *(r for p in (self.variants.count, self.variants.record) for r in self._variables(p)),
+        ]
 
     def _variables(self, program: Loaded) -> list[Region]:
         """The ``.global`` variables of a program, and where the trace has them."""
@@ -229,26 +232,34 @@ class LaunchCapture:
         """Record and rebuild the CTAs of a range; other runs may take other paths, and are tried again."""
         for run in range(RUNS):
             notes, places = self._record(rows, first_cta)
-            for sent, error in self._rebuild(places, notes, first_cta * self.warps):
-                if error is None:
-                    self.running.recorder.send(sent)  # type: ignore[union-attr]
-                elif run + 1 == RUNS or sent:
-                    raise error
-                else:
-                    rows = 2 * rows + 16
-                    break
-            else:
+            sent, error = self._send(places, notes, first_cta * self.warps)
+            if error is None:
                 return
+            if sent or run + 1 == RUNS:
+                raise error
+            rows = 2 * rows + 16
+
+    def _send(self, places: Places, notes: Notes, first_warp: int) -> tuple[bool, UserError | None]:
+        """Put the rows of a range: whether some have been put, and the error that ended it, if any."""
+        recorder, sent = self.running.recorder, False
+        assert isinstance(recorder, Recorder)
+        try:
+            for rows in self._rebuild(places, notes, first_warp):
+                recorder.send(rows)
+                sent = True
+        except UserError as error:
+            return sent, error
+        return sent, None
 
     def _record(self, rows: np.ndarray, first_cta: int) -> tuple[Notes, Places]:
         """Run the recording program: the slots of a range of CTAs, and where the device's memory lies."""
         starts = LANES * np.concatenate(([0], np.cumsum(rows)))
         limit, spare = int(starts[-1]), LANES * (self.variants.plan.most_slots + 2)
-        cursors = np.full(self.ctas * self.warps, limit, np.uint32)
+        cursors: np.ndarray = np.full(self.ctas * self.warps, limit, np.uint32)
         cursors[first_cta * self.warps : first_cta * self.warps + len(rows)] = starts[:-1]
         if self.variants.plan.calls:
-            lanes = cursors[:, None] + np.arange(LANES, dtype=np.uint32)
-            cursors = lanes.reshape(self.ctas, self.warps * LANES)[:, : self.threads]
+            cursors = cursors[:, None] + np.arange(LANES, dtype=np.uint32)
+            cursors = cursors.reshape(self.ctas, self.warps * LANES)[:, : self.threads]
         slots = self.device.take(SLOT_BYTES * (limit + spare))
         table = self.device.take(cursors.nbytes)
         placed = self.variants.made.places
@@ -257,7 +268,12 @@ class LaunchCapture:
             self.device.fill(slots, SLOT_BYTES * limit, 0xFF)
             self.device.fill(noted, 16 * len(placed) + 16, 0)
             self.device.write(table, cursors)
-            constants = {RECORDS: _u64(slots), STARTS: _u64(table), LIMIT: struct.pack("<I", limit), PLACES: _u64(noted)}
+            constants = {
+                RECORDS: _u64(slots),
+                STARTS: _u64(table),
+                LIMIT: struct.pack("<I", limit),
+                PLACES: _u64(noted),
+            }
             self._execute(self.variants.record, constants)
             held = self.device.read(slots, SLOT_BYTES * limit).view(np.uint64).copy()
             found = self.device.read(noted, 16 * len(placed)).view(np.uint64).reshape(-1, 2)
@@ -268,23 +284,22 @@ class LaunchCapture:
             self.device.give_back(slots)
         return Notes(held, starts[:-1].astype(np.int64), rows.astype(np.int64)), places
 
-    def _rebuild(self, places: Places, notes: Notes, first_warp: int) -> Iterator[tuple[Rows | None, UserError | None]]:
-        """Rows of the warps of a range, a part at a time; or the error that ends it."""
+    def _rebuild(self, places: Places, notes: Notes, first_warp: int) -> Iterator[Rows]:
+        """Rows of the warps of a range, a part at a time. Raises ``UserError`` for notes that make no sense."""
         code, grid, rows = self.variants.code, grid_of(self.state), ROWS_AT_ONCE
         base, begin_at, warps = int(self.state.progress[PROGRESS.first_warp]), 0, len(notes.rows)
         while begin_at < warps:
             room = _room(rows, warps - begin_at)
             ended, reached, *used = rebuild(code, places, grid, notes, room, first_warp, begin_at)
             if ended not in (DONE, NO_ROOM):
-                yield None, self._error(ended, room.error)
-                return
+                raise self._error(ended, room.error)
             if reached == begin_at:
                 rows *= 4
                 continue
             warp = base + first_warp + np.arange(begin_at, reached)
             arrays = (room.visits[: used[0]], room.accesses[: used[1]], room.addresses[: used[2]])
             none = np.zeros((0, 1), np.uint32), np.zeros(0, np.uint32)
-            yield Rows(warp, room.lengths[: reached - begin_at], (*arrays, *none)), None
+            yield Rows(warp, room.lengths[: reached - begin_at], (*arrays, *none))
             begin_at = reached
 
     def _error(self, ended: int, found: np.ndarray) -> UserError:
@@ -292,16 +307,16 @@ class LaunchCapture:
         entry = f"{self.launch.module.source_name}: {self.launch.entry}: warp {warp}, lane {lane}"
         if ended == OTHER_PATH:
             return UserError(
-                f"{entry}: a thread must take the same path each time the launch runs, and did not: it has a data race, or "
-                "its path depends on the order of atomics"
+                f"{entry}: a thread must take the same path each time the launch runs, and did not: it has a data "
+                "race, or its path depends on the order of atomics"
             )
         if ended == TOO_DEEP:
             return UserError(f"{entry}: calls are nested too deep to be captured")
         body = [i for f in self.linked.functions for i in f.function.body]
         line, text = body[place].position.line, body[place].full_opcode
         return UserError(
-            f"{entry}: line {line}: {text}: the address {value & (1 << 64) - 1:#x} must lie in a buffer or variable of the "
-            "launch file's program"
+            f"{entry}: line {line}: {text}: the address {value & (1 << 64) - 1:#x} must lie in a buffer or "
+            "variable of the launch file's program"
         )
 
 

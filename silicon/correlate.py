@@ -103,7 +103,9 @@ def compare_suite(path: Path, rows: Sequence[Mapping[str, str]], simulated: Sequ
             reason = f"measured in {row['unit']}, simulated in {ours.unit}"
         elif value <= 0:
             reason = "the measured value must be above 0"
-        made.append(_row(row, row["quantity"], row["unit"], value, None if reason or ours is None else ours.value, reason))
+        made.append(
+            _row(row, row["quantity"], row["unit"], value, None if reason or ours is None else ours.value, reason)
+        )
     return made
 
 
@@ -120,8 +122,8 @@ def compare_times(
     names = [row["kernel"] for row in launches]
     if names != [name for name, _ in kernels]:
         raise UserError(
-            f"{path}: must have the launches of the trace, {len(kernels)} from {kernels[0][0] if kernels else 'none'} on; "
-            f"found {len(names)} from {names[0] if names else 'none'} on"
+            f"{path}: must have the launches of the trace, {len(kernels)} from "
+            f"{kernels[0][0] if kernels else 'none'} on; found {len(names)} from {names[0] if names else 'none'} on"
         )
     made = []
     for row, (name, ours) in zip(launches, kernels, strict=True):
@@ -142,7 +144,9 @@ def _number(path: Path, row: Mapping[str, str], column: str) -> float:
     except (TypeError, ValueError):
         value = float("nan")
     if not np.isfinite(value):
-        raise UserError(f"{path}: {column} must be a number, found {row[column]!r}: {row.get('quantity') or row.get('kernel')}")
+        raise UserError(
+            f"{path}: {column} must be a number, found {row[column]!r}: {row.get('quantity') or row.get('kernel')}"
+        )
     return value
 
 
@@ -181,7 +185,9 @@ def lines_of(gpu: str, rows: Sequence[Row]) -> list[str]:
             f"{'quantity':<24}{'unit':<10}{'measured':>12}{'simulated':>12}{'error':>9}  rows for"]  # fmt: skip
     for r in rows:
         found = f"{r.simulated:>12.2f}{r.error:>+9.1%}" if r.simulated is not None else f"{'-':>12}{'-':>9}"
-        made.append(f"{r.quantity:<24}{r.unit:<10}{r.measured:>12.2f}{found}  {r.split}{f': {r.reason}' if r.reason else ''}")
+        made.append(
+            f"{r.quantity:<24}{r.unit:<10}{r.measured:>12.2f}{found}  {r.split}{f': {r.reason}' if r.reason else ''}"
+        )
     for name in (CALIBRATION, CHECK):
         mine = [r for r in rows if r.split == name]
         errors = errors_of(mine)
@@ -200,6 +206,7 @@ def records_of(gpu: str, rows: Sequence[Row]) -> list[dict[str, object]]:
     """The same for a program and a CSV file, a row each."""
     return [
         {"description": gpu, "card": r.card, "quantity": r.quantity, "unit": r.unit, "measured": r.measured,
-         "simulated": r.simulated, "error": r.error, "split": r.split, "not_compared_because": r.reason, "source": r.source}
+         "simulated": r.simulated, "error": r.error, "split": r.split, "not_compared_because": r.reason,
+         "source": r.source}
         for r in rows
     ]  # fmt: skip

@@ -15,14 +15,25 @@ The cursor is a register where no function is called, else a word a thread in de
 from dataclasses import dataclass, field, replace
 
 from rayplay.ptx.flow.cfg import control_of, falls_through
-from rayplay.ptx.ir import Address, Function, Guard, Immediate, Instruction, Module, Position, Register, Symbol, Variable
+from rayplay.ptx.ir import (
+    Address,
+    Function,
+    Guard,
+    Immediate,
+    Instruction,
+    Module,
+    Position,
+    Register,
+    Symbol,
+    Variable,
+)
 from rayplay.ptx.isa.form import instruction
 from rayplay.ptx.isa.row import Control
 from rayplay.silicon.plan import BlockPlan, Plan
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.link.functions import LinkedFunction, symbol_names
-from rayplay.tracer.link.link import LinkedLaunch
 from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.link.link import LinkedLaunch
 
 SLOT_BYTES = 8
 ROW_BYTES = LANES * SLOT_BYTES
@@ -79,9 +90,7 @@ def instrument(linked: LinkedLaunch, plan: Plan, launch: ComputeLaunch, variant:
         for f in linked.functions
     }
     declared = {name: f for name, f in module.functions.items() if f.is_declaration and name not in made}
-    constants = {
-        name: Variable(name, "const", kind, size, size, _NOWHERE) for name, (kind, size) in _CONSTANTS.items()
-    }
+    constants = {name: Variable(name, "const", kind, size, size, _NOWHERE) for name, (kind, size) in _CONSTANTS.items()}
     source = f"{module.source_name} ({variant})"
     return Instrumented(
         replace(

@@ -61,7 +61,10 @@ class SuiteRun:
 
     def _launch(self, entry: str, threads: int, steps: int, seed: int) -> None:
         launch = ComputeLaunch(self.module, entry, (1, 1, 1), (threads, 1, 1), (), DeviceMemory())
-        params = (*(v.to_bytes(8, "little") for v in (self.out, self.data)), *(v.to_bytes(4, "little") for v in (steps, seed)))
+        params = (
+            *(v.to_bytes(8, "little") for v in (self.out, self.data)),
+            *(v.to_bytes(4, "little") for v in (steps, seed)),
+        )
         self.device.launch(self.loaded, launch, params, {})
 
 
@@ -80,5 +83,7 @@ def table(device: Cuda, rows: list[Measured], clock_mhz: float, command: list[st
     arch = f"sm_{device.card.capability.replace('.', '')}"
     for r in rows:
         note = f"{REPEATS} repeats, {r.low:.2f} to {r.high:.2f}"
-        writer.writerow([device.name, arch, round(clock_mhz), r.quantity, f"{r.value:.3f}", r.unit, "rayplay suite", "", "A", note])
+        writer.writerow(
+            [device.name, arch, round(clock_mhz), r.quantity, f"{r.value:.3f}", r.unit, "rayplay suite", "", "A", note]
+        )
     return text.getvalue()

@@ -22,7 +22,7 @@ from rayplay.tracer.units.plans import PLANS
 
 RECORDED = ("ld", "ldu", "st", "atom", "red")
 NOT_RECORDED = ("const", "param")
-MOST_BLOCKS = 0xFFFF  # numbers have 16 bits, and the last one marks what was never written
+MOST_BLOCKS = 0xFFFF  # numbers have 16 bits, and the last one marks an unwritten slot
 MOST_REGION_SLOTS = 256
 STATIC = -1
 
@@ -34,7 +34,7 @@ class Access:
     slot    number, in its region, of the slot that holds a register; ``STATIC`` where ``symbol`` (or nothing, an
             immediate) and ``offset`` are the whole address.
     narrow  the register has 32 bits.
-    guard   number of the slot that lanes with a false guard leave as it was; ``STATIC`` without a guard.
+    guard   number of the slot that lanes with a false guard leave unwritten; ``STATIC`` without a guard.
     """
 
     position: int

@@ -90,7 +90,7 @@ def _peek(notes: Notes, warp: int, lane: int, row: int) -> int:
     """Number of the block that a lane noted at a row; NEVER behind its last one."""
     if row >= notes.rows[warp]:
         return NEVER
-    return np.int64(notes.slots[notes.first[warp] + LANES * row + lane] & np.uint64(NEVER))
+    return int(notes.slots[notes.first[warp] + LANES * row + lane] & np.uint64(NEVER))
 
 
 @compiled
@@ -101,10 +101,7 @@ def _ours(code: Code, places: Places, grid: Grid, access: int, value: int, threa
         return offset
     if where == OWN_LOCAL:
         return grid.local_base + local + offset + thread * grid.local_bytes
-    if code.narrow[access]:
-        value = (value + offset) & 0xFFFFFFFF
-    else:
-        value = value + offset
+    value = (value + offset) & 0xFFFFFFFF if code.narrow[access] else value + offset
     for row in range(places.first.shape[0]):
         at = value - thread * places.their_thread_bytes[row]
         if places.where[row] == where and places.first[row] <= at < places.end[row]:
@@ -160,7 +157,7 @@ def _targets(
             noted = notes.slots[notes.first[warp] + LANES * (base[lane] + code.decision[block]) + lane]
         if kind == GO or (code.guarded[block] and noted == np.uint64(0xFFFFFFFFFFFFFFFF)):
             target[lane] = code.after[block]
-        elif kind == LEAVE or kind == EXIT:
+        elif kind in (LEAVE, EXIT):
             target[lane] = -1
         elif kind == BRANCH:
             index = min(np.int64(noted & np.uint64(0xFFFFFFFF)), high - low - 1) if code.indirect[block] else 0
@@ -179,9 +176,9 @@ def _targets(
 
 
 @entry_point
-def rebuild(code: Code, places: Places, grid: Grid, notes: Notes, room: Room, first_warp: int, begin: int) -> tuple[
-    int, int, int, int, int
-]:
+def rebuild(
+    code: Code, places: Places, grid: Grid, notes: Notes, room: Room, first_warp: int, begin: int
+) -> tuple[int, int, int, int, int]:
     """Rows of the warps from ``begin`` on, as many as there is room for.
 
     first_warp  number in the launch of the first warp of ``notes``.
@@ -319,6 +316,26 @@ def _call(code: Code, calls: np.ndarray, depth: int, stack: np.ndarray, target: 
 
 
 @compiled
+def _end(code: Code, calls: np.ndarray, depth: int, stack: np.ndarray, target: np.ndarray) -> int:
+    """Let the lanes of a block go where they go; DONE, or TOO_DEEP."""
+    call = calls[depth]
+    kind = code.kind[call[BLOCK]]
+    if kind == GO:
+        _go(call, stack, code.after[call[BLOCK]])
+    elif kind == BRANCH:
+        if not _branch(code, call, stack, target):
+            return TOO_DEEP
+    elif kind == CALL:
+        if depth + 2 >= MOST_CALLS:
+            return TOO_DEEP
+        call[LEFT] = call[MASK]
+        call[CALLED] = 0
+    else:
+        _leave(code, calls, depth, stack, target)
+    return DONE
+
+
+@compiled
 def _warp(
     code: Code, places: Places, grid: Grid, notes: Notes, room: Room, used: np.ndarray, stack: np.ndarray,
     calls: np.ndarray, warp: int, number: int,
@@ -355,19 +372,9 @@ def _warp(
         if not _targets(code, notes, block, mask, warp, bases[depth], cursor, target[depth]):
             room.error[1], room.error[2], room.error[3] = block, 1, 0
             return OTHER_PATH
-        kind = code.kind[block]
-        if kind == GO:
-            _go(call, stack, target[depth, _lowest(mask)])
-        elif kind == BRANCH:
-            if not _branch(code, call, stack, target[depth]):
-                return TOO_DEEP
-        elif kind == CALL:
-            if depth + 2 >= MOST_CALLS:
-                return TOO_DEEP
-            call[LEFT] = mask
-            call[CALLED] = 0
-        else:
-            _leave(code, calls, depth, stack, target[depth])
+        ended = _end(code, calls, depth, stack, target[depth])
+        if ended != DONE:
+            return ended
     return DONE
 
 
@@ -388,12 +395,3 @@ def _has_room(room: Room, used: np.ndarray, accesses: int) -> bool:
     """Whether there is room for a visit and its accesses."""
     rows, addresses = used[1] + accesses, used[2] + LANES * accesses
     return used[0] < len(room.visits) and rows <= len(room.accesses) and addresses <= len(room.addresses)
-
-
-@compiled
-def _lowest(mask: int) -> int:
-    """The lowest lane of a mask."""
-    for lane in range(LANES):
-        if mask >> lane & 1:
-            return lane
-    return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rayplay import ptx
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.run.driver import simulate
@@ -31,7 +32,8 @@ class Simulated:
 def simulate_launches(trace: Path, gpu: Gpu) -> list[tuple[str, float]]:
     """Names of a trace's launches, and microseconds of their replay without the latency of a launch."""
     opened = open_trace(trace)
-    names = dict(zip(opened.tables["kernels"]["kernel_id"].tolist(), opened.tables["kernels"]["name"].tolist(), strict=True))
+    known = opened.read("kernels", ["kernel_id", "name"])
+    names = dict(zip(known["kernel_id"].tolist(), known["name"].tolist(), strict=True))
     kernels = simulate(opened, gpu).kernels
     cycles = kernels["end_cycle"] - kernels["start_cycle"] - gpu.sm.kernel_launch_cycles
     order = np.argsort(kernels["kernel_id"])
@@ -44,6 +46,8 @@ def simulate_suite(gpus: Sequence[Gpu], only: Sequence[str] = ()) -> dict[str, l
     The launches are traced into a folder of their own, which is removed. Raises ``UserError`` as ``simulate`` does.
     """
     chosen = [micro for micro in suite() if not only or micro.quantity in only]
+    if not chosen:
+        return {gpu.name: [] for gpu in gpus}
     with tempfile.TemporaryDirectory(prefix="rayplay-suite-") as folder:
         trace = Path(folder) / "suite.trace"
         places = trace_suite(chosen, trace)
@@ -83,11 +87,11 @@ def _link(memory: DeviceMemory, data: int, micro: Micro) -> None:
     cells[::step] = data + np.roll(np.arange(count, dtype=np.uint64), -1) * np.uint64(micro.stride_bytes)
 
 
-def _values(
-    chosen: Sequence[Micro], places: Sequence[tuple[int, int]], trace: Path, gpu: Gpu
-) -> Iterator[Simulated]:
+def _values(chosen: Sequence[Micro], places: Sequence[tuple[int, int]], trace: Path, gpu: Gpu) -> Iterator[Simulated]:
     kernels = simulate(trace, gpu).kernels
-    cycles = dict(zip(kernels["kernel_id"].tolist(), (kernels["end_cycle"] - kernels["start_cycle"]).tolist(), strict=True))
+    cycles = dict(
+        zip(kernels["kernel_id"].tolist(), (kernels["end_cycle"] - kernels["start_cycle"]).tolist(), strict=True)
+    )
     for micro, (few, many) in zip(chosen, places, strict=True):
         value = micro.value(cycles[few], cycles[many], micro.passes)
         yield Simulated(micro.quantity, micro.unit, value)

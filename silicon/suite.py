@@ -84,11 +84,8 @@ HALF = {
     "ptx:hmul": ("mul.rn.f16x2 %h1, %h1, %h2;",),
     "ptx:hfma": ("fma.rn.f16x2 %h1, %h1, %h2, %h3;",),
 }
-WARP = {
-    "shfl_dependent": ("shfl.sync.idx.b32 %r1, %r1, %r1, 31, -1;",),
-}
 REGISTERS = """    .reg .b32 %r<9>; .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .b32 %h<4>; .reg .pred %p; .reg .b64 %t<6>;
-    .reg .b64 %b<9>; .reg .b32 %n<9>;
+    .reg .b64 %b<9>; .reg .b32 %n<9>; .reg .b32 %v<40>;
     ld.param.u64 %b1, [out];
     ld.param.u64 %b2, [data];
     ld.param.u32 %n1, [steps];
@@ -148,7 +145,7 @@ PASS:
     mov.u32 %n4, 0;
     mov.u64 %t1, %clock64;
 STEP:
-    {(load + chr(10) + '    ') * 4}
+    {(load + chr(10) + "    ") * 4}
     add.u32 %n4, %n4, 4;
     setp.lt.u32 %p, %n4, %n1;
     @%p bra STEP;
@@ -163,7 +160,7 @@ STEP:
 
 LINK = f""".visible .entry link{SIGNATURE}
 {{
-{REGISTERS}    // data[i * stride] = address of data[(i + 1) % steps * stride], one thread; the stride in bytes is the seed
+{REGISTERS}    // one thread: data[i * stride] = address of data[(i + 1) % steps * stride]; seed: stride in bytes
     mov.u32 %n3, 0;
     cvt.u64.u32 %b5, %n2;
     mov.u64 %b4, %b2;
@@ -194,7 +191,7 @@ def shared_chase(name: str) -> str:
     mov.u32 %n4, 0;
     mov.u64 %t1, %clock64;
 STEP:
-    {('ld.volatile.shared.u32 %r1, [%r1];' + chr(10) + '    ') * 4}
+    {("ld.volatile.shared.u32 %r1, [%r1];" + chr(10) + "    ") * 4}
     add.u32 %n4, %n4, 4;
     setp.lt.u32 %p, %n4, %n1;
     @%p bra STEP;
@@ -203,33 +200,43 @@ STEP:
 """
 
 
+def _registers(load: int, lanes: int) -> str:
+    """Registers of one of the loads of a step, so that none waits for another one's."""
+    names = ", ".join(f"%v{lanes * load + lane}" for lane in range(lanes))
+    return f"{{{names}}}" if lanes > 1 else names
+
+
+def _loads(shared: bool, lanes: int) -> str:
+    """A step's loads, then the use of what they loaded: replays issue in order."""
+    vector = {1: "u32", 2: "v2.u32", 4: "v4.u32"}[lanes]
+    loads = [
+        f"ld.{'volatile.shared' if shared else 'global.ca'}.{vector} {_registers(k, lanes)}, "
+        f"[{'%r8' if shared else '%b4'}+{0 if shared else 2048 * k}];"
+        for k in range(UNROLLED)
+    ]
+    return "\n    ".join([*loads, *(f"xor.b32 %r1, %r1, %v{lanes * k};" for k in range(UNROLLED))])
+
+
 def stream(name: str, space: str, lanes: int, stride_words: int = 1) -> str:
     """A kernel whose threads each load ``lanes`` words a step, from shared memory or from 32 KiB that the L1 holds.
 
     stride_words  distance of neighbouring threads in shared memory, for bank conflicts.
     """
-    names = ", ".join(f"%r{k + 2}" for k in range(lanes))
-    vector = {1: "u32", 2: "v2.u32", 4: "v4.u32"}[lanes]
-    held = f"{{{names}}}" if lanes > 1 else names
     shared = space == "shared"
-    load = f"ld.{'volatile.shared' if shared else 'global.ca'}.{vector} {held}"
-    steps = "\n    ".join(
-        f"{load}, [{'%r8' if shared else '%b4'}+{0 if shared else 2048 * k}];\n    xor.b32 %r1, %r1, %r2;"
-        for k in range(UNROLLED)
-    )
+    steps = _loads(shared, lanes)
     place = (
         f"mul.lo.u32 %n6, %n5, {4 * lanes * stride_words}; and.b32 %n6, %n6, 16383; mov.u32 %r8, tile; "
         "add.u32 %r8, %r8, %n6;"
         if shared else ""
     )  # fmt: skip
     move = (
-        "" if shared else f"mul.lo.u32 %n6, %n5, {4 * lanes}; mad.lo.u32 %n6, %n4, 256, %n6; and.b32 %n6, %n6, 16368;\n"
-        "    cvt.u64.u32 %b4, %n6; add.u64 %b4, %b2, %b4;"
+        "" if shared else f"mul.lo.u32 %n6, %n5, {4 * lanes}; mad.lo.u32 %n6, %n4, 256, %n6; "
+        "and.b32 %n6, %n6, 16368;\n    cvt.u64.u32 %b4, %n6; add.u64 %b4, %b2, %b4;"
     )  # fmt: skip
     return f""".visible .entry {name}{SIGNATURE}
 .maxntid 1024, 1, 1
 {{
-    {'.shared .align 16 .b8 tile[16384];' if shared else ''}
+    {".shared .align 16 .b8 tile[16384];" if shared else ""}
 {REGISTERS}    mov.u32 %r1, 0;
     mov.u32 %n5, %tid.x;
     {place}
@@ -263,7 +270,7 @@ FOLLOW = {
 
 def suite() -> Iterator[Micro]:
     """All micro-benchmarks."""
-    for table in (INTEGER, FLOAT, DOUBLE, HALF, WARP):
+    for table in (INTEGER, FLOAT, DOUBLE, HALF):
         for quantity, operations in table.items():
             name = "chain_" + "".join(c if c.isalnum() else "_" for c in quantity)
             names = (f"{name}_{SHORT}", f"{name}_{LONG}")

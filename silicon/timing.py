@@ -1,8 +1,9 @@
 """Kernel times on a CUDA device: events around each launch, warm and cold, with the clock that the SMs really had.
 
 A sample restores the buffers (copies on the device), for cold ones writes more than the L2 holds, and puts an event
-before and after the launch, all behind a kernel that waits, so that no time of the host lies between the events. The time of an empty kernel, which every sample contains, is a row of its own. The clock is
-what a kernel's ``%clock64`` counts in a stretch of ``%globaltimer``.
+before and after the launch, all behind a kernel that waits, so that no time of the host lies between the events. The
+time of an empty kernel, which every sample contains, is a row of its own. The clock is what a kernel's ``%clock64``
+counts in a stretch of ``%globaltimer``.
 """
 
 import csv
@@ -17,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from rayplay import ptx
-from rayplay.formats.guard.errors import UserError
 from rayplay.silicon.devices.cuda import Cuda, clocks
 from rayplay.silicon.devices.device import Loaded
 from rayplay.tracer.launch import FIRST, Prepared, prepare
@@ -96,7 +96,11 @@ class Timing:
             for r in self.rows
         ]
         low, high = sorted(self.clock_mhz)
-        return [head, *made, f"{self.device.name}: SM clock {low:.0f} to {high:.0f} MHz as measured, {self.samples} samples"]
+        return [
+            head,
+            *made,
+            f"{self.device.name}: SM clock {low:.0f} to {high:.0f} MHz as measured, {self.samples} samples",
+        ]
 
     def csv(self, command: list[str]) -> str:
         """The file that ``correlate`` reads: how it was made as comments, then a row a launch."""
@@ -108,8 +112,8 @@ class Timing:
         writer.writerow(COLUMNS)
         for r in self.rows:
             writer.writerow([
-                card.name, card.sms, card.clock_khz // 1000, round(statistics.mean(self.clock_mhz)), self.path.name, r.launch,
-                r.kernel, _shape(r.grid), _shape(r.block), r.bytes, f"{r.cold_us:.3f}", f"{r.cold_noise:.4f}",
+                card.name, card.sms, card.clock_khz // 1000, round(statistics.mean(self.clock_mhz)), self.path.name,
+                r.launch, r.kernel, _shape(r.grid), _shape(r.block), r.bytes, f"{r.cold_us:.3f}", f"{r.cold_noise:.4f}",
                 f"{r.warm_us:.3f}", f"{r.warm_noise:.4f}", self.samples,
             ])  # fmt: skip
         return text.getvalue()

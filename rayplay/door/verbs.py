@@ -200,7 +200,7 @@ VERBS = {
     "correlate": Verb("packaged", "a GPU description beside measurements of a card", (
         "Compare a GPU description with measured latencies, bandwidths or kernel times, row by row: what was measured, "
         "what the description makes of it, the error; then mean, weighted and logarithmic figures."
-    ), ("rayplay correlate rtx2060 --measured h100",)),
+    ), ("rayplay correlate rtx2060 --measured h100_suite",)),
     "completion": Verb("completion", "completion for bash, zsh or fish", (
         "Print what a shell needs to complete verbs, options, and names of traces, GPUs and scenes."
     ), ("rayplay completion bash",)),

@@ -41,7 +41,7 @@ def driver() -> Any:
         from cuda.bindings import driver as found
     except ImportError:
         raise UserError(
-            "a CUDA device needs the package cuda-bindings: pip install 'rayplay[capture]'; --device executor needs none"
+            "a CUDA device needs the package cuda-bindings (pip install 'rayplay[capture]'); --device executor does not"
         ) from None
     try:
         code = found.cuInit(0)[0]
@@ -182,7 +182,9 @@ def _smi(query: str) -> str:
 
 def clocks() -> dict[str, str]:
     """Clocks of the card in MHz as ``nvidia-smi`` reports them, and whether they are locked; empty without it."""
-    return {name: _smi(name) for name in ("clocks.sm", "clocks.mem", "clocks.applications.graphics", "persistence_mode")}
+    return {
+        name: _smi(name) for name in ("clocks.sm", "clocks.mem", "clocks.applications.graphics", "persistence_mode")
+    }
 
 
 def _text(raw: object) -> str:

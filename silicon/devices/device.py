@@ -51,5 +51,7 @@ class Device(Protocol):
     def read(self, address: int, size: int) -> np.ndarray:
         """uint8[size] of the device."""
 
-    def launch(self, program: Loaded, launch: ComputeLaunch, params: tuple[bytes, ...], constants: Mapping[str, bytes]) -> None:
+    def launch(
+        self, program: Loaded, launch: ComputeLaunch, params: tuple[bytes, ...], constants: Mapping[str, bytes]
+    ) -> None:
         """Run a launch to its end, with other parameters and further constants. Raises ``UserError`` when it fails."""

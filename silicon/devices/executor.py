@@ -1,4 +1,4 @@
-"""The tracer's executor as a device: it shows without a GPU that what is captured is what was executed."""
+"""The tracer's executor as a device: a capture is shown by it, without a GPU, to equal an execution."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ class Executor:
     def __init__(self, backend: str = "machine") -> None:
         self.backend = backend
         self.memory = DeviceMemory()
-        self._next = 0  # what is taken lies apart, so that a launch's own memory does not move from run to run
+        self._next = 0  # records lie apart, so that a launch's own memory does not move from run to run
 
     def open(self, prepared: Prepared) -> dict[str, int]:
         """Place the buffers of the launch file once more."""
@@ -67,6 +67,10 @@ class Executor:
         self, program: Loaded, launch: ComputeLaunch, params: tuple[bytes, ...], constants: Mapping[str, bytes]
     ) -> None:
         run = replace(
-            launch, module=program.module, memory=self.memory, params=params, constants={**launch.constants, **constants}
+            launch,
+            module=program.module,
+            memory=self.memory,
+            params=params,
+            constants={**launch.constants, **constants},
         )
         run_compute_launch(run, None, self.backend, progress=False)

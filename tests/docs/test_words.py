@@ -46,6 +46,7 @@ FOLDERS = (
     "tuner",
     "crisp",
     "report",
+    "silicon",
     "rayplay",
     "outside",
     "tools",

@@ -14,7 +14,9 @@ from rayplay.door.parser import parser_of, split
 from rayplay.door.verbs import FAMILIES, GROUPS, VERBS, overview
 from rayplay.formats.guard.answer import has_colour
 
-REPLAYING = {"demo", "replay", "compare", "whatif", "estimate", "predict", "scale", "report", "energy"}
+REPLAYING = {
+    "demo", "replay", "compare", "whatif", "estimate", "predict", "scale", "report", "energy", "correlate",
+}  # fmt: skip
 CHEAP = (
     "gpus", "gpus explain mobile", "show sample", "data check sample", "data stats sample", "data diff sample sample",
     "data verify sample", "heat sample", "ptx cfg reduction", "ptx parse reduction", "ptx characterise reduction",
