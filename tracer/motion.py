@@ -73,19 +73,26 @@ def scenes(scene: Scene, path: str, frames: int) -> list[Scene]:
             instances[moving.instance] = _moved(scene.instances[moving.instance], offset, float(degrees), place)
     return [
         replace(scene, camera=camera, instances=instances)
-        for camera, instances in zip(cameras(scene, path, frames), placed, strict=True)
+        for camera, instances in zip(_cameras(scene, path, frames), placed, strict=True)
     ]
 
 
 def cameras(scene: Scene, path: str, frames: int) -> list[Camera]:
-    """The camera of each frame.
+    """The camera of each frame of a scene that stands.
 
     path  "orbit": once round the point that the scene's camera looks at, and closer; where walls are in the way, it
           swings from side to side in the free space before them or, without such, turns on the spot. "turn": on the
           spot, by 180 degrees in the middle of the frames. FILE.json: keys, with straight lines between them.
 
-    Raises ``UserError`` for an unknown path, and for keys that are not in order or cannot see.
+    Raises ``UserError`` for an unknown path, for keys that are not in order or cannot see, and for a file that moves
+    instances.
     """
+    if path.endswith(".json") and _keys(Path(path)).instances:
+        raise UserError(f"{path}: instances must be left out: the camera alone moves here")
+    return _cameras(scene, path, frames)
+
+
+def _cameras(scene: Scene, path: str, frames: int) -> list[Camera]:
     if path.endswith(".json"):
         return _along(scene.camera, Path(path), frames)
     if path not in PATHS:

@@ -164,6 +164,7 @@ def test_keys_of_a_file(tmp_path: Path) -> None:
     [
         ("no", "must be JSON"),
         ("[" * 100_000, "must be JSON"),
+        ('{"instances": [{"instance": 0, "keys": [{"frame": 0}]}]}', "instances must be left out: the camera alone"),
         ('{"keys": []}', "keys must be one or more"),
         ('{"keys": [{"frame": 0, "eye": [0, 0], "at": [0, 0, 0]}]}', "keys: eye must be three finite numbers"),
         ('{"keys": [{"frame": 0, "eye": [0, 0, 0], "at": [0, 0, 0]}]}', "frame 0"),
