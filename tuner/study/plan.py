@@ -15,7 +15,7 @@ class Plan:
     frames   of an orbit; ``first`` of them are rendered, which are all of a turn.
     rays     of ambient occlusion, with which the first frame's time is the target.
     tracing  "software" or "rt-unit".
-    oracle   the controller that tries all runs, too.
+    oracle   whether the controller that tries all candidates runs.
     """
 
     scenes: Sequence[str]
