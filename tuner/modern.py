@@ -36,7 +36,7 @@ RECORD_CHUNKS = 2
 
 @dataclass(frozen=True)
 class Hits:
-    """What the memory hierarchy did with a frame.
+    """Outcome of a frame in the memory hierarchy.
 
     l1       share of sectors of loads that L1 serves at once.
     l2       share of sectors that L2 serves, of all that come to it.

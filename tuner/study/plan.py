@@ -1,4 +1,4 @@
-"""What a study runs, and what comes of an animation."""
+"""Plans of a study, and the outcome of an animation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
