@@ -96,7 +96,8 @@ class Loop:
             measured = self.plant(camera, self.candidates.settings[chosen])
             knob, value = self.candidates.place(chosen)
             yield Frame(number, knob, value, float(model[chosen]), float(known[chosen]), measured.ms)
-            if controller == "feedback":
+            knows_hits = number > 0 or self.model == "paper"  # of the first frame they were guessed
+            if controller == "feedback" and knows_hits:
                 loop.correct(float(model[chosen]), measured.ms)
 
     def nearest(self, camera: Camera, before: int | None = None) -> int:

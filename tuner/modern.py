@@ -9,7 +9,7 @@ memory serves all SMs at its bandwidth:
     L     = h1^s L1 + (1 - h1^s) beyond,    beyond = h2 L2 + (1 - h2) DRAM
     busy  = max(C_i instructions, sectors c_du, bytes / bandwidth per core)
 
-The unit traces a warp record by record, up to so many warps at a time, and asks for one chunk after another; h is the
+The unit traces a warp record by record, up to some warps at a time, and asks for one chunk after another; h is the
 share of chunks that are near, of which a record has 2:
 
     rays   = max(records (record_cycles + (1 - h^2) (beyond - L1)), requests request_cycles)
@@ -36,7 +36,7 @@ RECORD_CHUNKS = 2
 
 @dataclass(frozen=True)
 class Hits:
-    """What the memory hierarchy did with a frame.
+    """Outcome of a frame in the memory hierarchy.
 
     l1       share of sectors of loads that L1 serves at once.
     l2       share of sectors that L2 serves, of all that come to it.

@@ -25,7 +25,7 @@ from rayplay.tuner.report import run_controllers, table_text, write_rows
 from rayplay.tuner.settings import Settings
 
 CAMERA = Camera((0.0, 1.0, 4.0), (0.0, 1.0, 0.0))
-MESH = Mesh("one", np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.uint32), np.zeros(1, np.uint16))
+MESH = Mesh("one", np.eye(3, dtype=np.float32) - 50, np.array([[0, 1, 2]], np.uint32), np.zeros(1, np.uint16))
 SCENE = Scene("one", [MESH], [Instance(0)], [Material("plain")], CAMERA)
 SIZE = (64, 48)
 

@@ -1,4 +1,4 @@
-"""What a study runs, and what comes of an animation."""
+"""Plans of a study, and the outcome of an animation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Plan:
     frames   of an orbit; ``first`` of them are rendered, which are all of a turn.
     rays     of ambient occlusion, with which the first frame's time is the target.
     tracing  "software" or "rt-unit".
-    oracle   the controller that tries all runs, too.
+    oracle   whether the controller that tries all candidates runs.
     """
 
     scenes: Sequence[str]
