@@ -7,7 +7,7 @@ Three independent errors, each a relative standard error:
   differences give the variance (paired samples: W. G. Cochran, Sampling Techniques, 2.8 and 8.11).
 - Noise of a single replay, from the unchanged machine's twins (``noise``).
 - Model. Sample and whole differ alike before and after a change, so the larger a change, the larger its error:
-  ``MODEL_SHARE`` of it.
+  ``model_share`` of it.
 
 Their degrees of freedom combine by Satterthwaite's rule (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
 """
@@ -22,7 +22,9 @@ from rayplay.zatel.changes.noise import Metrics
 from rayplay.zatel.sample.intervals import STRATA, Interval, quantile, ratios
 from rayplay.zatel.sample.replay import Replayed
 
-MODEL_SHARE, MODEL_DEGREES = 0.2, 7
+# Root of the mean of (error² - noise²) / change² over 26 changes: cornell on RTX 2060 and park on Mobile, 128x128
+# (docs/estimate.md, "Changes of a design"). A DRAM's efficiency follows its load alone, so it errs more.
+MODEL_SHARE, DRAM_SHARE, MODEL_DEGREES = 0.2, 0.35, 12
 
 
 def equal_work(counted: dict[str, np.ndarray], count: int = STRATA) -> dict[str, np.ndarray]:
@@ -71,11 +73,16 @@ def change_intervals(
             continue
         noise = float(runs.std(ddof=1) / runs.mean()) * math.sqrt(1.0 + 1.0 / len(runs))
         grown = 1.0 + value
-        parts = [grown * error, grown * noise, MODEL_SHARE * abs(value) * left]
+        parts = [grown * error, grown * noise, model_share(name) * abs(value) * left]
         degrees = satterthwaite(parts, [STRATA - 1, len(runs) - 1, MODEL_DEGREES])
         half = quantile(0.95, degrees) * exact.length(exact.length(parts[0], parts[1]), parts[2])
         found[name] = Interval(value - half, value + half)
     return found
+
+
+def model_share(metric: str) -> float:
+    """Share of a change that the model may err by, as a standard error."""
+    return DRAM_SHARE if metric == "dram_efficiency" else MODEL_SHARE
 
 
 def satterthwaite(errors: Sequence[float], degrees: Sequence[int]) -> int:

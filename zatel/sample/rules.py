@@ -15,7 +15,7 @@ class Rules(NamedTuple):
                  otherwise it has the share of the SMs.
     contents     BVH records that other CTAs fetched before are in the sample's L2 (``rows.held_before``).
     controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
-    slices       a window takes at least the time of its busiest L2 slice, which is asked for as much as in the replay; RT
+    slices       a window takes at least the time of its busiest L2 slice, asked for as much as the replay's is; RT
                  efficiency falls with the hold-up (``l2_slices``, ``extrapolate.Time``).
     later        a step waits for the misses that the sample lacks (``extrapolate.later``).
     load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).

@@ -11,6 +11,7 @@ import rayplay
 from rayplay.formats.dataset.frames import html_table
 from rayplay.formats.dataset.result import ResultWriter, open_result
 from rayplay.zatel.changes.whatif import Design, WhatIf
+from rayplay.zatel.sample.intervals import Interval
 
 SAMPLE = Path(__file__).parents[3] / "traces/sample.trace"
 
@@ -70,8 +71,9 @@ def test_an_estimate_shows_its_intervals() -> None:
 
 
 def test_changes_are_shown_beside_the_noise_floor() -> None:
-    study = WhatIf({}, [Design("l1 <b>", {"gpu_cycles": -0.25}, None, {})], {"gpu_cycles": 0.01}, None)
-    assert shown(study)[1:] == [["l1 <b>", "gpu_cycles", "-0.25", "0.01"]]
+    bounds = {"gpu_cycles": Interval(-0.3, -0.2)}
+    study = WhatIf({}, [Design("l1 <b>", {"gpu_cycles": -0.25}, bounds, None, {})], {"gpu_cycles": 0.01}, None)
+    assert shown(study)[1:] == [["l1 <b>", "gpu_cycles", "-0.25", "-0.3", "-0.2", "0.01"]]
     assert study.to_pandas()["predicted"].tolist() == [-0.25]
 
 

@@ -22,15 +22,13 @@ def test_a_step_takes_longer_where_caches_miss_more() -> None:
     assert later(gpu, few, few) == 0.0
 
 
-def replayed_as(
-    phases: Phases, machine: Machine, warps: np.ndarray, step: float, crowded: float, alone: float
-) -> Replayed:
-    """A replay in which a record takes ``step`` cycles and the schedule's accesses ``alone``, seen as ``crowded``."""
+def replayed_as(phases: Phases, machine: Machine, warps: np.ndarray, step: float, access: float) -> Replayed:
+    """A replay in which a record takes ``step`` cycles and an access ``access`` cycles."""
     owner = np.repeat(warps, np.diff(phases.first))
     accesses, records = ((phases.length * owner)[kind::2].sum() for kind in (0, 1))
-    cycles = 5000 + step * schedule(phases, warps, machine, alone / step).steps
+    cycles = 5000 + step * schedule(phases, warps, machine, access / step).steps
     totals = {"rt_warp_cycles": step * records, "waits_for_rt": 3.0, "waits_or_issues": 4.0}
-    totals["resident_warp_cycles"] = 4 * crowded * accesses
+    totals["resident_warp_cycles"] = 4 * access * accesses
     return Replayed({"gpu_cycles": cycles}, {}, totals, 0.0)
 
 
@@ -56,12 +54,12 @@ WHOLE, PART = Machine(4, 2, 8, 2), Machine(1, 2, 8, 2)
 CHOSEN, EVERYBODY = np.arange(WARPS) % 8 == 0, np.ones(WARPS, bool)
 
 
-@pytest.mark.parametrize(("crowded", "alone"), [(50.0, 50.0), (200.0, 50.0)])
-def test_cycles_follow_from_what_a_step_and_an_access_take(crowded: float, alone: float) -> None:
-    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, crowded, alone)
+@pytest.mark.parametrize("access", [50.0, 200.0])
+def test_cycles_follow_from_what_a_step_and_an_access_take(access: float) -> None:
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, access)
     arguments = load("mobile"), WHOLE, PART, stream_of(PHASES), CHOSEN, IDLE, replayed
     found = all_cycles(*arguments, 0.0)
-    expected = 5000 + 100.0 * schedule(PHASES, EVERYBODY, WHOLE, alone / 100.0).steps
+    expected = 5000 + 100.0 * schedule(PHASES, EVERYBODY, WHOLE, access / 100.0).steps
     assert found.cycles == pytest.approx(expected, rel=0.01)
     assert found.longer == pytest.approx(1.0)
     slower = all_cycles(*arguments, 10.0)
@@ -69,7 +67,7 @@ def test_cycles_follow_from_what_a_step_and_an_access_take(crowded: float, alone
 
 
 def test_all_warps_go_no_faster_than_the_busiest_slice() -> None:
-    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0, 50.0)
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
     gpu, stream = load("mobile"), stream_of(PHASES)
     free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed, 0.0)
     each = 3 * free.cycles / WINDOWS
@@ -79,7 +77,7 @@ def test_all_warps_go_no_faster_than_the_busiest_slice() -> None:
 
 
 def test_a_sample_that_a_slice_held_up_is_faster_elsewhere() -> None:
-    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0, 50.0)
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
     gpu, stream, sampled = load("mobile"), stream_of(PHASES), float(replayed.summary["gpu_cycles"] or 0) - 5000
     steps = window_steps(stream, schedule(PHASES, CHOSEN, PART, 0.5), 0.5, CHOSEN)
     least = np.where(np.arange(WINDOWS) % 2, 1.5 * sampled * steps / steps.sum(), 0.0)
