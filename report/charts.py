@@ -104,7 +104,7 @@ def timeline(found: Timeline, launches: Sequence[tuple[int, str]]) -> Markup:
 
     launches  first cycle and name of each.
     """
-    left, width, top, row = 70.0, 1080.0, 62.0, 13.0
+    left, width, top, row = 70.0, 1080.0, 56.0, 13.0
     edges, units = found.edges, list(found.units)
     scale = width / max(int(edges[-1] - edges[0]), 1)
     x = left + (edges - edges[0]) * scale
