@@ -148,7 +148,7 @@ def grid_of(state: LaunchState) -> Grid:
 def places_of(
     state: LaunchState, regions: Iterable[Region], placed: tuple[Placed, ...], noted: np.ndarray, apart: bool
 ) -> Places:
-    """Where memory lies on the device and for the trace.
+    """Places of memory on the device and for the trace.
 
     noted  uint64[placed, 2]: addresses of shared and local variables as the first thread sees them: in their state
            space, and generic.

@@ -25,7 +25,7 @@ QUANTITY_COLUMNS, TIME_COLUMNS = ("gpu", "quantity", "value", "unit"), ("gpu", "
 
 @dataclass(frozen=True)
 class Row:
-    """One measured value. ``simulated`` is None where it was not compared, and ``reason`` says why."""
+    """One measured value. A row that was not compared has no ``simulated`` value, and ``reason`` says why."""
 
     card: str
     quantity: str
@@ -58,7 +58,7 @@ class Errors:
 def read_measured(path: Path) -> list[dict[str, str]]:
     """Rows of a file of measurements; lines that begin with # are how it was made.
 
-    Raises ``UserError`` for a file that has neither the columns of quantities nor those of ``rayplay time``.
+    Raises ``UserError`` for a file that has neither the columns of quantities nor the columns of ``rayplay time``.
     """
     try:
         lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]

@@ -75,7 +75,7 @@ def measure_suite(device: Cuda) -> list[Measured]:
 
 
 def table(device: Cuda, rows: list[Measured], clock_mhz: float, command: list[str]) -> str:
-    """A file like those of measured latencies and bandwidths, how it was made as comments."""
+    """A file like the tables of measured latencies and bandwidths, how it was made as comments."""
     text = io.StringIO()
     text.writelines(f"# {name}: {value}\n" for name, value in facts_of(device, (clock_mhz, clock_mhz), command).items())
     writer = csv.writer(text, lineterminator="\n")

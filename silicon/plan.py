@@ -1,4 +1,4 @@
-"""What each thread of a launch has to note down, so that its warps can be rebuilt: 8-byte slots, a range a region.
+"""Notes that each thread of a launch takes, so that its warps can be rebuilt: 8-byte slots, a range a region.
 
 A region is entered at its head alone and has no loop: every block in it has slots of its own, at places that do not
 depend on the way taken, and the cursor moves once, at the head. Slots that a thread does not write stay all ones.
@@ -61,7 +61,7 @@ class BlockPlan:
     """Notes of a block. Slots are numbered in its region.
 
     region    slots of the region that begins at the block; -1 inside a region.
-    number    slot in which the block, the first of a function, notes its number; ``STATIC`` where nobody asks.
+    number    slot in which the block, the first of a function, notes its number; ``STATIC`` without an indirect call.
     decision  slot of its last instruction's guard, or of the index of ``brx``.
     """
 

@@ -68,7 +68,7 @@ class Grid(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What the threads of some warps noted: slots uint64, and per warp its first slot and its rows of 32."""
+    """Notes of the threads of some warps: slots uint64, and per warp its first slot and its rows of 32."""
 
     slots: np.ndarray
     first: np.ndarray
@@ -147,7 +147,7 @@ def _targets(
     code: Code, notes: Notes, block: int, mask: int, warp: int, base: np.ndarray, cursor: np.ndarray,
     target: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Where each lane of ``mask`` goes after a block: ``target`` int64[32], -1 where it leaves; False if unknown."""
+    """The block that each lane of ``mask`` goes to: ``target`` int64[32], -1 for the end; False if unknown."""
     low, high, kind = code.next_first[block], code.next_first[block + 1], code.kind[block]
     for lane in range(LANES):
         if not mask >> lane & 1:

@@ -80,7 +80,7 @@ def trace_suite(chosen: Sequence[Micro], out: Path) -> list[tuple[int, int]]:
 
 
 def _link(memory: DeviceMemory, data: int, micro: Micro) -> None:
-    """What the kernel ``link`` does, without a trace of it in the caches."""
+    """Do the work of the kernel ``link``, without a trace of it in the caches."""
     step = micro.stride_bytes // 8
     count = micro.words // step
     cells = memory.view(data, np.uint64, micro.words)

@@ -65,7 +65,7 @@ class Cuda:
         self._buffers: list[int] = []
 
     def call(self, name: str, *arguments: object) -> Any:
-        """What a function of the driver returns behind its error code; ``UserError`` names code and function."""
+        """Results of a function of the driver, without its error code; ``UserError`` names code and function."""
         code, *results = getattr(self.api, name)(*arguments)
         if int(code):
             raise UserError(f"{getattr(self, 'name', 'CUDA')}: {name} ended with {code.name}")

@@ -1,4 +1,4 @@
-"""What a capture or a measurement asks of a machine that runs programs."""
+"""Interface of a machine that runs programs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Device(Protocol):
         """Load a program. Raises ``UserError`` when the device refuses it."""
 
     def take(self, size: int) -> int:
-        """Address of that many bytes of memory. Raises ``UserError`` when there are not so many."""
+        """Address of that many bytes of memory. Raises ``UserError`` when they are not there."""
 
     def give_back(self, address: int) -> None:
         """Return what ``take`` gave last."""
