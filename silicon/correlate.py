@@ -20,7 +20,7 @@ from rayplay.silicon.simulate import Simulated
 
 SPLIT = Path(__file__).with_name("split.toml")
 CALIBRATION, CHECK = "calibration", "check"
-QUANTITY_COLUMNS, TIME_COLUMNS = ("gpu", "quantity", "value", "unit"), ("gpu", "kernel", "launch", "warm_us")
+QUANTITY_COLUMNS, TIME_COLUMNS = ("gpu", "quantity", "value", "unit"), ("gpu", "kernel", "launch", "grid", "warm_us")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def compare_times(
     """
     empty = next((_number(path, row, "warm_us") for row in rows if row["launch"] == "-1"), 0.0)
     launches = [row for row in rows if row["launch"] != "-1"]
-    names = [row["kernel"] for row in launches]
+    names = [f"{row['kernel']} {row['grid']}" for row in launches]
     if names != [name for name, _ in kernels]:
         raise UserError(
             f"{path}: must have the launches of the trace, {len(kernels)} from "

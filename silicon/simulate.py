@@ -18,6 +18,7 @@ from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.run import Numbering, run_compute_launch
 
 OUT_BYTES = 16 + 4 * 1024
+GRID = ("grid_x", "grid_y", "grid_z")
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,24 @@ class Simulated:
 
 
 def simulate_launches(trace: Path, gpu: Gpu) -> list[tuple[str, float]]:
-    """Names of a trace's launches, and microseconds of their replay without the latency of a launch."""
+    """Names and grids of a trace's launches, such as ``copy 64x1x1``, and microseconds of their replay.
+
+    The latency of a launch is left out.
+    """
     opened = open_trace(trace)
-    known = opened.read("kernels", ["kernel_id", "name"])
+    known = opened.read("kernels", ["kernel_id", "name", *GRID])
     names = dict(zip(known["kernel_id"].tolist(), known["name"].tolist(), strict=True))
+    grids = dict(
+        zip(known["kernel_id"].tolist(), zip(*(known[axis].tolist() for axis in GRID), strict=True), strict=True)
+    )
     kernels = simulate(opened, gpu).kernels
     cycles = kernels["end_cycle"] - kernels["start_cycle"] - gpu.sm.kernel_launch_cycles
-    order = np.argsort(kernels["kernel_id"])
-    return [(str(names[int(kernels["kernel_id"][k])]), 1e3 * float(cycles[k]) / gpu.sm.clock_khz) for k in order]
+    made = []
+    for row in np.argsort(kernels["kernel_id"]).tolist():
+        number = int(kernels["kernel_id"][row])
+        shape = "x".join(map(str, grids[number]))
+        made.append((f"{names[number]} {shape}", 1e3 * float(cycles[row]) / gpu.sm.clock_khz))
+    return made
 
 
 def simulate_suite(gpus: Sequence[Gpu], only: Sequence[str] = ()) -> dict[str, list[Simulated]]:

@@ -59,16 +59,18 @@ def test_the_split_is_by_quantity_and_card() -> None:
 
 
 def test_kernel_times_are_compared_in_order_without_the_empty_kernel() -> None:
-    row = {"gpu": "A", "file": "f", "warm_us": "3", "launch": "-1", "kernel": "empty"}
+    row = {"gpu": "A", "file": "f", "warm_us": "3", "launch": "-1", "kernel": "empty", "grid": "1x1x1"}
     rows = [
         row,
         {**row, "launch": "0", "kernel": "x", "warm_us": "13"},
         {**row, "launch": "1", "kernel": "y", "warm_us": "4"},
     ]
-    found = compare_times(PATH, rows, [("x", 11.0), ("y", 2.0)], 5.0)
+    found = compare_times(PATH, rows, [("x 1x1x1", 11.0), ("y 1x1x1", 2.0)], 5.0)
     assert [(r.measured, r.simulated) for r in found] == [(10.0, 11.0), (1.0, None)]
-    with pytest.raises(UserError, match="must have the launches of the trace, 1 from y on; found 2 from x on"):
-        compare_times(PATH, rows, [("y", 1.0)], 0.0)
+    with pytest.raises(
+        UserError, match="must have the launches of the trace, 1 from y 1x1x1 on; found 2 from x 1x1x1 on"
+    ):
+        compare_times(PATH, rows, [("y 1x1x1", 1.0)], 0.0)
 
 
 @pytest.mark.parametrize(
