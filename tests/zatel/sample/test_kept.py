@@ -9,8 +9,9 @@ from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
-from rayplay.zatel.sample.estimate import Estimate, estimate, read_work
+from rayplay.zatel.sample.estimate import Estimate, estimate, estimate_many, read_work
 from rayplay.zatel.sample.kept import Kept
+from rayplay.zatel.sample.machine import match
 from rayplay.zatel.sample.report import as_json
 from rayplay.zatel.sample.rows import as_source, read_rows
 
@@ -46,6 +47,17 @@ def test_another_sample_or_gpu_shares_only_what_is_its_own(trace: Trace, kept: d
     kept.clear()
     estimate(trace, gpu, 0.25)
     assert [record(estimate(trace, *case)) for case in ((gpu, 0.25, 2), (other, 0.25, 1))] == fresh
+
+
+def test_designs_that_the_caches_cannot_tell_apart_share_a_pass(trace: Trace, monkeypatch) -> None:
+    work, calls = read_work(trace), []
+    monkeypatch.setattr(
+        "rayplay.zatel.sample.estimate.match",
+        lambda *arguments: calls.append(arguments[0].name) or match(*arguments),
+    )
+    designs = [load("mobile", [*GPU, *change]) for change in ([], ["l2.latency_cycles=100"], ["dram.latency_cycles=9"])]
+    estimate_many(trace, [*designs, load("mobile", [*GPU, "l1.ways=256", "l1.bytes=32768"])], 0.25, 1, work)
+    assert len(calls) == 2
 
 
 def test_a_changed_file_is_refused_and_a_changed_trace_read_anew(trace: Trace, tmp_path: Path, kept: dict) -> None:
