@@ -62,9 +62,7 @@ def add_options(made: argparse.ArgumentParser) -> None:
                       "pipeline)")  # fmt: skip
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
                       help="change a value of the description, such as scheduler.policy=lrr; repeatable")  # fmt: skip
-    add_plugin(made)
-    made.add_argument("--scale", type=int, default=1, metavar="K",
-                      help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)")  # fmt: skip
+    add_gpu_changes(made)
     made.add_argument(
         "--quantum",
         type=int,
@@ -107,11 +105,13 @@ def add_outputs(made: argparse.ArgumentParser) -> None:
                       help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
 
 
-def add_plugin(made: argparse.ArgumentParser) -> None:
-    """Add the option that loads a policy from outside the package."""
+def add_gpu_changes(made: argparse.ArgumentParser) -> None:
+    """Add the options that change a whole GPU: a policy from outside the package, a fraction of its units."""
     made.add_argument("--plugin", metavar="FILE.py|NAME",
                       help="run a policy of your own in place of the engine's (docs/policies.md): a file, whose code "
                       "is run, or the name that an installed package gives one")  # fmt: skip
+    made.add_argument("--scale", type=int, default=1, metavar="K",
+                      help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)")  # fmt: skip
 
 
 def add_timeline(made: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
 
 
 def policy_counters(machine: Machine) -> Counters:
-    """The counters of a plug-in, as a unit ``policy``; nothing without one."""
+    """The counters of a plug-in, as a unit ``policy`` of its own; nothing without one."""
     found = machine.plugin_counters()
     return {"policy": found} if found else {}
 

@@ -75,7 +75,7 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
 
 @compiled
 def fetch_for_nobody(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector: int) -> int:
-    """Prefetch a sector into the cache that the unit reads through (``prefetch.bring``); HIT where there is none."""
+    """Prefetch a sector into the cache that the unit reads through (``prefetch.bring``); HIT without a cache."""
     if state.perfect or state.cache == rules.NO_CACHE:
         return cache_state.HIT
     if state.cache == rules.L1_CACHE:
