@@ -48,11 +48,12 @@ report: ## both GPUs, and the prediction beside the full simulation on each
 	@$(MAKE) --no-print-directory replay zatel GPU=mobile
 	@$(MAKE) --no-print-directory replay zatel GPU=rtx2060
 
-estimate-study: ## Errors, intervals and rules of the estimator on STUDY_TRACES (docs/estimate)
-	$(BIN)/python -m zatel ablate $(STUDY_TRACES) --out docs/estimate --store build/estimate-study
-
 paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; STUDIES= PAPER_SCENES=: a part)
 	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) $(if $(STUDIES),--only $(STUDIES)) --out $(PAPER) --store build/paper
+
+STUDY_TRACES ?= $(PAPER_TRACES)
+estimate-study: $(STUDY_TRACES:=/manifest.json) | $(CODE) ## the estimator with and without each of its rules (QUICK=1: 128x128; STUDY_TRACES=: others)
+	$(BIN)/python -m zatel ablate $(STUDY_TRACES) --out docs/estimate --store build/estimate-study
 
 crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH)
 	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp

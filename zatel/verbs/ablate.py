@@ -30,7 +30,7 @@ def ablate_verb(arguments: argparse.Namespace) -> int:
 
     examples:
       python -m zatel ablate traces/bunny.trace traces/park.trace --out build/rules --store build/estimate-study
-      make estimate-study STUDY_TRACES='traces/bunny.trace traces/park.trace'
+      make estimate-study QUICK=1
 
     Each sample is estimated with every rule and without each one (zatel/sample/rules.py), and compared with the full
     replay. Scenes are called as their traces. The folder then holds README.md, trials.csv and ablation.png.
