@@ -3,8 +3,8 @@
     python -m bench.policies [TRACE...] --gpu mobile --set sm.count=2 --out docs/policies
 
 Writes ``policies.json`` and ``policies.png``. A speed-up is the cycles of the engine's own policies by those under the
-plug-in, of the mean over latencies off by a cycle; one within the floor says nothing. Prints the processor time of each
-replay's engine beside the usual one's, which is no part of the file.
+plug-in, of the mean over latencies off by a cycle (with ``--quick`` of one replay each); one within the floor says
+nothing. Prints the processor time of each replay's engine beside the usual one's, which is no part of the file.
 """
 
 import argparse

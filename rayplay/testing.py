@@ -20,7 +20,7 @@ def main() -> None:
     made.add_argument("--seed", type=int, default=0, help="of the draws (default: %(default)s)")
     made.add_argument("--model", nargs="+", default=["characterised"], choices=("characterised", "pipeline"),
                       help="models of an SM, in turn (default: characterised)")  # fmt: skip
-    made.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", dest="settings",
+    made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings",
                       help="values of the description, such as parameters of the policy")  # fmt: skip
     given = made.parse_args()
     for plugin in given.plugin:

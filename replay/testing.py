@@ -176,5 +176,6 @@ def totals(result: Result) -> dict[str, int]:
 def digest(result: Result) -> str:
     """Digest of all that a result has but the host's times."""
     tables = [result.kernels, result.counters, result.timeline, result.pixels or {}]
+    tables += [part for name in sorted(result.by_class) for part in result.by_class[name]]
     text = json.dumps([result.summary, [{name: array.tolist() for name, array in t.items()} for t in tables]])
     return bytes_digest(text.encode())

@@ -17,6 +17,8 @@ FIRST, REPEATED = range(2)
 
 def arrays(unit, state, parameters):
     """The sectors read once, by SM."""
+    if parameters["reach"] not in [1 << bit for bit in range(MOST.bit_length())]:
+        raise ValueError(f"reach must be a power of two up to {MOST}, not {parameters['reach']}")
     return {"seen": np.full((len(state.unit), MOST), -1)}
 
 

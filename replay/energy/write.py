@@ -111,15 +111,16 @@ def by_unit(account: Account) -> dict[tuple[str, str], float]:
 def lines(account: Account) -> Iterator[str]:
     """The energy for a reader."""
     low, default, high = account.joules
+    whole = default or 1.0  # a table may count nothing
     yield f"Energy by {account.table.name}: {quantity(default, 'J')} ({quantity(low, 'J')} to {quantity(high, 'J')})"
     for kind in KINDS:
-        yield f"{kind:<{COLUMN}}{quantity(account.kind(kind), 'J'):>12}{account.kind(kind) / default:>8.1%}"
+        yield f"{kind:<{COLUMN}}{quantity(account.kind(kind), 'J'):>12}{account.kind(kind) / whole:>8.1%}"
     for name, values, unit in account.totals():
         if name in ("power", "energy_per_ray", "energy_per_pixel", "edp") and values[1] == values[1]:
             yield f"{name.replace('_', ' '):<{COLUMN}}{quantity(values[1], unit):>12}"
     yield "unit"
     for (unit, kind), joules in by_unit(account).items():
-        yield f"  {unit + ', ' + kind:<{COLUMN - 2}}{quantity(joules, 'J'):>12}{joules / default:>8.1%}"
+        yield f"  {unit + ', ' + kind:<{COLUMN - 2}}{quantity(joules, 'J'):>12}{joules / whole:>8.1%}"
     yield f"Note: {account.table.fitted_on}; {CAVEAT}."
     if account.trace is None:
         better = "" if "classes" in account.result.manifest.provenance else "; --trace TRACE counts them"

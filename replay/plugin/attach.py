@@ -9,10 +9,10 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.replay.jit.hooks import replace
-from rayplay.replay.plugin.load import Plugin
+from rayplay.replay.plugin.load import RESERVED, Plugin, is_field
 from rayplay.replay.plugin.targets import hooks_of_units
 
-RESERVED = ("counters", "instances")
+MOST = np.iinfo(np.int64).max
 Values = dict[str, Any]
 
 
@@ -37,12 +37,17 @@ def own_arrays(plugin: Plugin, values: Values, unit: str, state: Any, taken: Val
         found = plugin.arrays(unit, state, dict(values)) if plugin.arrays else {}
     except Exception as error:
         raise UserError(f"{plugin.path}: arrays({unit!r}, ...): {type(error).__name__}: {reason_of(error)}") from None
+    found = {} if found is None else found
+    if not isinstance(found, dict):
+        raise UserError(f"{plugin.path}: arrays({unit!r}, ...): must be a table of name: array, not {found!r}")
     made = {}
-    for name, array in (found or {}).items():
-        if name in taken or not name.isidentifier():
+    for name, array in found.items():
+        if name in taken or name in RESERVED or not is_field(name):
             raise UserError(f"{plugin.path}: arrays: {name!r} must be a new name, and not {', '.join(RESERVED)}")
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iub" or array.ndim not in (1, 2):
             raise UserError(f"{plugin.path}: arrays: {name} must be an array of whole numbers in one or two dimensions")
+        if array.dtype == np.uint64 and array.size and array.max() > MOST:
+            raise UserError(f"{plugin.path}: arrays: {name} must hold numbers below 2^63, found {array.max()}")
         made[name] = np.ascontiguousarray(array, np.int64).copy()
     return made
 

@@ -28,7 +28,7 @@ def described(base: type, digest: str, name: str) -> type:
     for key, each in plugin.parameters.items():
         kind, least = (str, None) if each.choices else (int, each.minimum)
         fields.append((key, kind, value(each.unit, each.doc, least, each.choices)))
-    doc = (plugin.module.__doc__ or plugin.name).strip().splitlines()[0]
+    doc = ((plugin.module.__doc__ or "").strip() or plugin.name).splitlines()[0]
     values = dataclasses.make_dataclass(
         plugin.name, fields, frozen=True, namespace={"__doc__": doc, "__post_init__": check}
     )  # fmt: skip

@@ -4,6 +4,7 @@ To load one runs its code, which is the user's own act: only an option or an arg
 """
 
 import inspect
+import keyword
 import linecache
 import sys
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.plugin.author import Parameter
 from rayplay.replay.plugin.targets import UNITS, hook_named
 
+RESERVED = ("counters", "instances", "digest")
+"""Names in a plug-in's own state and in its section that are the engine's."""
 GROUP = "rayplay.policies"
 """Entry points of packages that bring policies: NAME = MODULE."""
 
@@ -75,7 +78,10 @@ def of_package(name: str) -> Path:
     if name not in found:
         near = meant(name, found, "; ")
         raise UserError(f"--plugin {name}: must be a .py file, or a policy of an installed package{near}")
-    spec = util.find_spec(found[name].module)
+    try:
+        spec = util.find_spec(found[name].module)
+    except ImportError:
+        spec = None
     if spec is None or spec.origin is None:
         raise UserError(f"--plugin {name}: its package has no module {found[name].module}")
     return Path(spec.origin)
@@ -84,7 +90,7 @@ def of_package(name: str) -> Path:
 def load_text(path: str, source: str) -> Plugin:
     """The plug-in of a text, which ``path`` names in messages; each text is run once in a process."""
     name, digest = Path(path).stem, text_digest(source)
-    if not name.isidentifier():
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise UserError(f"{path}: a plug-in's file must have a name of letters, digits and _, such as longest_first.py")
     if (name, digest) not in LOADED:
         module = ModuleType(f"rayplay_plugin_{name}_{digest[:12]}")
@@ -125,11 +131,22 @@ def made_of(module: ModuleType, name: str, path: str, source: str, digest: str) 
     parameters, counters = getattr(module, "PARAMETERS", {}), getattr(module, "COUNTERS", ())
     if not isinstance(parameters, dict) or not all(isinstance(each, Parameter) for each in parameters.values()):
         raise UserError(f"{path}: PARAMETERS must be a table of name: parameter(...)")
+    for key in parameters:
+        if not is_field(key) or key in RESERVED:
+            raise UserError(
+                f"{path}: PARAMETERS: {key!r} must be a name of letters, digits and _ that begins with a letter, and"
+                f" not {', '.join(RESERVED)}"
+            )
     if not isinstance(counters, tuple) or not all(isinstance(each, str) and each.isidentifier() for each in counters):
         raise UserError(f"{path}: COUNTERS must be a tuple of names, not {counters!r}")
     return Plugin(
         name, path, source, digest, module, functions, getattr(module, "arrays", None), parameters, counters
     )  # fmt: skip
+
+
+def is_field(name: Any) -> bool:
+    """Whether a text may name a value of a plug-in's own state."""
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
 
 
 def place(path: str, made: Any) -> str:

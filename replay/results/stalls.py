@@ -1,8 +1,9 @@
 """Stalls by instruction: a look at every warp now and then, as a sampling profiler does.
 
 A look notes the instruction that each live warp issues next and what it waits for; the warp's cycles until the next
-look are charged to both. A warp whose rays are in the RT unit is noted at the call that traced them, one that has
-issued everything at its last instruction. Looks are dated by cycle alone: they depend on no quantum and no thread.
+look are charged to both. A replay shorter than ``FIRST_DISTANCE_CYCLES`` has none. A warp whose rays are in the RT unit
+is noted at the call that traced them, one that has issued everything at its last instruction. Looks are dated by cycle
+alone: they depend on no quantum and no thread.
 """
 
 from typing import Any

@@ -26,8 +26,11 @@ def choose_warp(state: rt.RtUnit, core: int) -> int:
 
 @hook("rt.choose_lane")
 def choose_lane(state: rt.RtUnit, records: rays.Records, at: int, rest: int) -> int:
-    """Choose the lane whose record the slot requests next: a bit of ``rest``. By default the lowest."""
+    """Choose the lane whose record the slot requests next: a bit of ``rest``. By default, and for no bit, the lowest."""
     return lowest_bit(rest)
+
+
+chooses_lane = is_replaced("rt.choose_lane")
 
 
 @hook("rt.may_complete")

@@ -2,7 +2,7 @@
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.work import LANES, SECTOR_BYTES
-from rayplay.replay.jit.bits import compiled, inlined
+from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.l1 import L1
@@ -10,7 +10,7 @@ from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.deliver import chunks_of, deliver_hit
-from rayplay.replay.rt.hooks import choose_lane, choose_warp, prefetch, prefetched, requested
+from rayplay.replay.rt.hooks import choose_lane, choose_warp, chooses_lane, prefetch, prefetched, requested
 from rayplay.replay.rt.memory import delay_hit, fetch_for_nobody, is_full, read, waiter_of, write
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
@@ -23,6 +23,8 @@ def fill_queue(state: RtUnit, records: rays.Records, at: int) -> None:
     rest = slot[at, rt.ASKING]
     while rest:
         index = choose_lane(state, records, at, rest)
+        if chooses_lane(state) and (index < 0 or index >= LANES or rest >> index & 1 == 0):
+            index = lowest_bit(rest)  # a policy's mistake, which must not end in a loop without an end
         if slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD] == rt.QUEUE:
             break
         rest &= ~(1 << index)

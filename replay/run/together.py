@@ -94,14 +94,15 @@ def class_lines(result: Result) -> list[str]:
 
 def grant_lines(result: Result) -> list[str]:
     """For a partition that has changed, what its last plan grants each class, for the terminal."""
-    plans = result.by_class["class_grants"]
-    if len(plans) == 1:
+    parts = result.by_class["class_grants"]
+    grants = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    starts = np.unique(grants["start_cycle"])
+    if len(starts) == 1:
         return []
-    last = plans[-1]
+    last = {name: column[grants["start_cycle"] == starts[-1]] for name, column in grants.items()}
     held = dict(zip(zip(last["class"], last["resource"], strict=True), last["value"].tolist(), strict=True))
     classes = [
         f"{name} {held[name, 'warps']:,} warps on {held[name, 'sms']} SMs and {held[name, 'l2_ways']} ways of the L2"
         for name in dict.fromkeys(last["class"].tolist())
     ]
-    since = int(last["start_cycle"][0])
-    return [f"{len(plans)} plans, the last from cycle {since:,} on: {'; '.join(classes)}"]
+    return [f"{len(starts)} plans, the last from cycle {int(starts[-1]):,} on: {'; '.join(classes)}"]

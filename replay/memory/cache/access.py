@@ -103,8 +103,10 @@ def read_miss(
         answer = fail(state, at, cache.NO_QUEUE)
     else:
         entry = find_entry(state, at, sector)
-        if not may_join(state, at, entry) or (bypassed and atomic):
+        if not may_join(state, at, entry):
             answer = cache.FAIL
+        elif bypassed and atomic:
+            answer = fail(state, at, cache.NO_MERGE)
     state.stats[at, answer] += 1
     if answer != cache.FAIL:
         fetch(state, at, now, sector, index, byte_mask, atomic, waiter, answer, place, entry, bypassed)

@@ -116,6 +116,8 @@ def wait_for(state: dram.Dram, channel: int, tick: int, bank: int, kind: int) ->
 def choose_request(state: dram.Dram, channel: int, here: int, first: int) -> int:
     """Choose the request that a bank serves next, a row of ``state.request``: by default the first that hits its row.
 
+    Not asked where ``dram.scheduler`` is fifo. A row that is not in the bank's list stands for ``first``.
+
     here   the bank, a row of ``state.bank`` (``dram.ROW``: its row, ``dram.OPEN``: whether it is open).
     first  the oldest request of the bank; ``dram.NEXT`` leads to the next younger, and to -1 after the last.
     """
@@ -133,8 +135,10 @@ def asked_for(state: dram.Dram, channel: int, here: int, writing: int, counted: 
     """The request that a policy chooses, and the one before it in the list, or -1; mends the count of row hits."""
     first, before = state.bank[here, dram.OLDEST + 2 * writing], -1
     chosen, at = choose_request(state, channel, here, first), first
-    while at != chosen:
+    while at >= 0 and at != chosen:
         at, before = state.request[at, dram.NEXT], at
+    if at < 0:  # a policy's mistake, which must not end in other memory
+        at, before = first, -1
     state.stats[channel, dram.ROW_HITS] += (state.request[at, dram.REQUEST_ROW] == state.bank[here, dram.ROW]) - counted
     return at, before
 

@@ -24,6 +24,7 @@ from rayplay.policy import hook
 def choose(state, own, core):
     return -1
 """
+IMPORT = "from rayplay.policy import parameter\n"
 
 
 def written(folder: Path, text: str, name: str = "idea.py") -> Path:
@@ -42,6 +43,10 @@ def written(folder: Path, text: str, name: str = "idea.py") -> Path:
         (GOOD + GOOD.replace("choose(", "other("), r"idea\.py:10: hook rt\.choose_warp is replaced twice"),
         (GOOD + "COUNTERS = 'sent'\n", r"idea\.py: COUNTERS must be a tuple of names"),
         (GOOD + "PARAMETERS = {'a': 1}\n", r"idea\.py: PARAMETERS must be a table of name: parameter"),
+        *(
+            (GOOD + IMPORT + f"PARAMETERS = {{{key!r}: parameter(1, '', '')}}\n", "must be a name")
+            for key in ("digest", "counters", "instances", "class", "a-b", "_x")
+        ),
         ("from rayplay.policy import parameter\nparameter('x', '', '', choices=('a',))\n", r"\.py:2: parameter 'x'"),
     ],
 )  # fmt: skip

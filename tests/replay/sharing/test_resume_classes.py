@@ -12,7 +12,7 @@ from rayplay.formats.place.checkpoint import Checkpoints, load_checkpoint
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.launch.classes import join, parse
-from rayplay.replay.run.together import How, replay_together
+from rayplay.replay.run.together import How, grant_lines, replay_together
 from rayplay.replay.sharing.rules import read_partition
 from tests.formats.schema_strategies import tree_bytes
 from tests.replay.launches import Kernel, write_kernels
@@ -45,7 +45,8 @@ def test_resume_points(texts: list[str], tmp_path: Path, partition: str, monkeyp
         result = replay_together(join([parse(text) for text in texts]), load("mobile", GPU), how, notes=notes)
         result.write(tmp_path / out, {"command": "test"})
         assert result.by_class["classes"][0]["passes"].max() > 1
-        return {name: content for name, content in tree_bytes(tmp_path / out).items() if name != "host.json"}
+        files = {name: content for name, content in tree_bytes(tmp_path / out).items() if name != "host.json"}
+        return files | {"terminal": "\n".join(grant_lines(result)).encode()}
 
     counting = Noting(tmp_path, 1 << 60)
     whole = run("whole.result", counting)
