@@ -9,7 +9,7 @@ from rayplay.report.charts import spread
 from rayplay.report.cores import cores, slowest
 from rayplay.report.energy import energy
 from rayplay.report.markup import Markup, tag
-from rayplay.report.memory import memory
+from rayplay.report.memory import memory, memory_note
 from rayplay.report.program import program_section
 from rayplay.report.rays import NOTE as RAYS_NOTE
 from rayplay.report.rays import rays_cost
@@ -18,16 +18,14 @@ from rayplay.report.tables import section, table
 
 MOST_ROWS = 2000  # of kernels
 SLOWEST = 20
-MEMORY_NOTE = (
-    "Sectors of 32 B that each level asks the next for, and the share that it finds there; of DRAM, its commands."
-)
+KINDS = {"undefined": "outside known records"}  # of reads; the others' names say it
 SMS_NOTE = "The slowest SM is the one with live warps for the longest time. Shares are of the issue slots of the SM."
 
 
 def sections(run: Run) -> Iterator[Markup]:
     """Every part for which the result and the trace have the data."""
     if "counters" in run.result.tables and {"l1d", "l2", "dram"} <= set(run.counters):
-        yield section("Memory", memory(run), note=MEMORY_NOTE)
+        yield section("Memory", memory(run), note=memory_note(run))
         if run.counters.get("rt_unit", {}).get("reads"):
             yield section("Reads of the RT unit by kind of record", reads(run))
     if (rays := rays_cost(run)) is not None:
@@ -55,7 +53,7 @@ def reads(run: Run) -> Markup:
     of = run.counters["rt_unit"]
     found = {name.removeprefix("reads_"): count for name, count in of.items() if name.startswith("reads_") and count}
     total = sum(found.values())
-    rows = [(kind, count, round(100 * count / total, 2)) for kind, count in found.items()]
+    rows = [(KINDS.get(kind, kind), count, round(100 * count / total, 2)) for kind, count in found.items()]
     return table(("kind", "reads of 32 B", "share in %"), rows, "Reads by kind of record")
 
 

@@ -93,7 +93,8 @@ def digest(name: str, found: str) -> Markup:
 def said(run: Run) -> Markup:
     """The verdict, and what to know before believing it."""
     warned = [tag("p", "Note: ", words, class_="warning") for words in run.warnings]
-    return tag("div", tag("p", run.verdict, class_="verdict"), *warned, class_="said")
+    queue = tag("p", run.queue) if run.queue else None
+    return tag("div", tag("p", run.verdict, class_="verdict"), queue, *warned, class_="said")
 
 
 def numbers(run: Run, base: Run | None) -> Markup:
@@ -120,9 +121,9 @@ def screen(run: Run) -> Markup:
     if run.explained:
         meaning = {unit: words for unit, (_, words) in UTILISATION.items()}
         left = [
-            tag("h2", "Where the issue slots went"), charts.cycle_stack(*run.slots), charts.legend(),
+            tag("h2", "Where the issue slots went (each SM: of its own slots)"), charts.cycle_stack(*run.slots), charts.legend(),
             tag("p", slowest(run), class_="note"),
-            tag("h2", "Units"), charts.utilisation(run.units, meaning),
+            tag("h2", "Units: share of the capacity in use (* of the cycles, with a warp inside)"), charts.utilisation(run.units, meaning),
         ]  # fmt: skip
     looks = images(run)
     upper = tag("div", tag("div", *left), tag("div", looks) if looks else None, class_="upper")

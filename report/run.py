@@ -13,10 +13,11 @@ from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.results.bottlenecks import amounts
 from rayplay.replay.unit.cycle_stack import REASONS
-from rayplay.replay.verdict import capacities, shares, unit_shares, verdict, warnings
+from rayplay.replay.verdict import capacities, percent, queued_share, shares, unit_shares, verdict, warnings
 from rayplay.report.pictures import grid
 
 MOST_BINS = 300  # of a timeline; more intervals are joined
+LEAST_QUEUED = 0.05  # of the wait for the RT unit; less is not worth a sentence, nor sure from looks
 NO_STACK = "This model keeps no cycle stack, so that nothing says where the cycles went."
 
 
@@ -121,7 +122,23 @@ class Run:
     @cached_property
     def verdict(self) -> str:
         """The sentence on the limit of the replay, and its place."""
-        return verdict(self.result.read("stack"), self.units) if self.explained else NO_STACK
+        return verdict(self.result.read("stack"), self.units, self.summary) if self.explained else NO_STACK
+
+    @cached_property
+    def queued(self) -> float | None:
+        """Share of the wait for the RT unit that is for a place in it; None where it is not known or there is none."""
+        if "stalls" not in self.result.tables or "rt_unit" not in self.counters:
+            return None
+        return queued_share(self.result.read("stalls"), self.counters["rt_unit"].get("warp_cycles", 0))
+
+    @property
+    def queue(self) -> str:
+        """The same in words; empty where next to nothing queues."""
+        if self.queued is None or self.queued < LEAST_QUEUED:
+            return ""
+        places = flat(self.gpu).get("rt.warps")
+        key = f" (rt.warps = {places})" if places else ""
+        return f"Of the warps' wait for the RT unit, {percent(self.queued)} is for a free place in it{key}."
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -130,7 +147,9 @@ class Run:
 
     @cached_property
     def counters(self) -> dict[str, dict[str, int]]:
-        """Unit -> counter -> sum over instances and launches."""
+        """Unit -> counter -> sum over instances and launches; empty without the table."""
+        if "counters" not in self.result.tables:
+            return {}
         table, found = self.result.read("counters"), dict[str, dict[str, int]]()
         for unit, name, value in zip(table["unit"], table["counter"], table["value"].tolist(), strict=True):
             of = found.setdefault(unit, {})

@@ -159,7 +159,7 @@ def bar(row: int, line: Line, most: float) -> Markup:
 
 def percents(change: float | None) -> str:
     """A relative change for a reader."""
-    return "undefined" if change is None else f"{100 * change:+.2f} %"
+    return "-" if change is None else f"{100 * change:+.2f} %"
 
 
 def table(study: Study) -> Markup:

@@ -9,7 +9,7 @@ from rayplay.report.markup import Child, Markup, tag
 def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], caption: str, searched: bool = False) -> Markup:
     """A table whose heads sort it; ``searched``: with a field that hides the rows without a text.
 
-    Numbers are shown in full and sorted by value; None is undefined.
+    Numbers are shown in full and sorted by value; None is ``-``.
     """
     numeric = [
         all(isinstance(row[place], (int, float, Markup, type(None))) for row in rows) for place in range(len(heads))
@@ -51,7 +51,7 @@ def cell(value: Any, first: bool) -> Markup:
         shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
         return tag(kind, shown, class_="number", data_value=repr(value), scope=scope)
     if value is None:
-        return tag(kind, "undefined", class_="number", scope=scope)
+        return tag(kind, "-", class_="number", scope=scope)
     return tag(kind, value, scope=scope)
 
 

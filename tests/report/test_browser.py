@@ -144,7 +144,7 @@ def test_the_figures_in_the_browser_are_those_of_the_tables(runs: list[Run], one
     found, run = in_browser(one, script, tmp_path), runs[0]
     summary = {name: entry["value"] for name, entry in run.summary.items()}
     assert {row[0]: row[1] for row in found["Metrics"]} == {
-        name: "undefined" if value is None else repr(value) for name, value in summary.items()
+        name: "-" if value is None else repr(value) for name, value in summary.items()
     }
     assert {row[0]: int(row[1]) for row in found["Counters"]} == {
         f"{unit}.{name}": value for unit, of in run.counters.items() for name, value in of.items()

@@ -2,15 +2,18 @@
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rayplay
+from rayplay.formats.dataset.result import open_result
 from rayplay.replay.unit.cycle_stack import REASONS
-from rayplay.replay.verdict import PHRASES
+from rayplay.replay.verdict import PHRASES, percent
 from rayplay.report.comparison import answer
 from rayplay.report.cores import slowest
-from rayplay.report.memory import SECTOR_BYTES, edges
+from rayplay.report.memory import SECTOR_BYTES, edges, rate
 from rayplay.report.page import page
 from rayplay.report.program import program_section
 from rayplay.report.rays import rays_cost, read_rays
@@ -30,15 +33,31 @@ def test_the_edges_of_the_memory_chart_add_up(runs: list[Run]) -> None:
         found = {(unit, name): value for unit, of in run.counters.items() for name, value in of.items()}
         assert rt.read == found["rt_unit", "reads"] * SECTOR_BYTES
         asked = lsu.read + lsu.written + rt.read + rt.written
-        assert lsu.hits is not None
-        assert rt.hits is not None
-        assert (lsu.hits + rt.hits) / asked == pytest.approx(1 - run.value("l1d_miss_rate"))
-        assert l2.hit_rate == pytest.approx(1 - run.value("l2_miss_rate"))
+        hits = [(edge.read_hits or 0) + (edge.write_hits or 0) for edge in (lsu, rt, l2)]
+        assert (hits[0] + hits[1]) / asked == pytest.approx(1 - run.value("l1d_miss_rate"))
+        assert hits[2] / (l2.read + l2.written) == pytest.approx(1 - run.value("l2_miss_rate"))
+        assert rate(rt.read_hits, rt.read) == pytest.approx(1 - run.value("rt_l1d_read_miss_rate"))
+        assert rt.write_hits == found["rt_unit", "write_hits"] * SECTOR_BYTES
         assert dram.read + dram.written == run.value("dram_bytes")
-        assert min(lsu.read, lsu.written, lsu.hits) >= 0
+        assert min(lsu.read, lsu.written, hits[0]) >= 0
         kinds = ("hits", "pending_hits", "line_misses", "sector_misses")
         l1 = sum(found["l1d", f"{of}_{kind}"] for of in ("read", "write") for kind in kinds)
         assert asked == l1 * SECTOR_BYTES
+
+
+def test_the_wait_for_a_place_in_the_rt_unit_is_said(runs: list[Run], tmp_path: Path) -> None:
+    """With a place for each warp none waits for one; with one for four, many do."""
+    gpu = rayplay.Gpu.load("mobile").with_values(**{"rt.warps": 1})
+    rayplay.replay(runs[0].trace, gpu, out=tmp_path / "x.result")
+    narrow = Run(open_result(tmp_path / "x.result"))
+    for run, least, most in ((runs[0], 0.0, 0.05), (narrow, 0.25, 0.75)):
+        table = run.result.read("stalls")
+        waited = sum(c for s, c in zip(table["state"], table["warp_cycles"].tolist(), strict=True) if s == "rt_unit")
+        inside = run.value("rt_warps") * run.value("rt_warp_latency")
+        assert run.queued == pytest.approx(max(0.0, 1 - inside / waited))
+        assert least <= run.queued <= most
+    assert "free place" not in page(runs[:1])
+    assert f"{percent(narrow.queued or 0)} is for a free place in it (rt.warps = 1)." in page([narrow])
 
 
 def test_the_slowest_sm_is_the_least_idle(runs: list[Run]) -> None:
