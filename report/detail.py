@@ -14,7 +14,7 @@ from rayplay.report.program import program_section
 from rayplay.report.rays import NOTE as RAYS_NOTE
 from rayplay.report.rays import rays_cost
 from rayplay.report.run import Run, flat
-from rayplay.report.tables import section, table
+from rayplay.report.tables import Section, section, table
 
 MOST_ROWS = 2000  # of kernels
 SLOWEST = 20
@@ -22,7 +22,7 @@ KINDS = {"undefined": "outside known records"}  # of reads; the others' names sa
 SMS_NOTE = "The slowest SM is the one with live warps for the longest time. Shares are of the issue slots of the SM."
 
 
-def sections(run: Run) -> Iterator[Markup]:
+def sections(run: Run) -> Iterator[Section]:
     """Every part for which the result and the trace have the data."""
     if "counters" in run.result.tables and {"l1d", "l2", "dram"} <= set(run.counters):
         yield section("Memory", memory(run), note=memory_note(run))
@@ -74,7 +74,7 @@ def slowest_warps(run: Run) -> Markup | None:
     return table(("warp", "cycles", "slowest pixel x", "y"), found, "Slowest warps")
 
 
-def kernel_sections(run: Run) -> Iterator[Markup]:
+def kernel_sections(run: Run) -> Iterator[Section]:
     """A row a launch; a row a stream where there are several."""
     names = ("kernel_id", "name", "stream", "start_cycle", "end_cycle", "warp_instructions")
     if "start_cycle" not in run.kernels:

@@ -62,7 +62,7 @@ def edges(run: Run) -> list[Edge]:
 
 
 def accesses(found: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Bytes read, written, read hits, write hits (what joins a fetch included), of counters of a cache or an RT unit."""
+    """Bytes read, written, read hits, written hits, of a cache's counters or an RT unit's; joining a fetch is a hit."""
     read, written = (
         sum(found.get(f"{of}_{kind}", 0) for kind in (*KINDS, "misses")) * SECTOR_BYTES for of in ("read", "write")
     )

@@ -205,3 +205,19 @@ def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, object]:
     for key, value in nested.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+
+
+def moved_key(key: str, before: object, after: object) -> str:
+    """A changed value of a description: key, old and new value, bytes in their binary units."""
+    old, new = (
+        binary(value) if key.endswith("bytes") and isinstance(value, int) else value for value in (before, after)
+    )
+    return f"{key} {old} \u2192 {new}"
+
+
+def binary(count: int) -> str:
+    """Bytes as the field writes sizes of caches: ``64 KiB`` where it is whole."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count:,} B"
