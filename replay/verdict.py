@@ -14,7 +14,7 @@ Columns = Mapping[str, Any]
 
 PHRASES = {
     "issue": "issue of instructions", "data": "data dependences", "unit": "busy execution units",
-    "lsu": "the load/store unit", "rt_unit": "rays in the RT unit", "memory": "memory (loads and stores)",
+    "lsu": "the load/store unit", "rt_unit": "rays in the RT unit", "memory": "memory loads and stores",
     "barrier": "barriers", "fetch": "instruction fetch", "idle": "idle schedulers (no live warp)",
 }  # fmt: skip
 OCCUPANCIES = ("warps", "rt_warps")  # rows of the utilisation that are no throughput

@@ -95,9 +95,11 @@ def memory_note(run: Run) -> str:
     """What the numbers count, and why stores miss."""
     gpu, said = flat(run.gpu), NOTE
     if gpu.get("l1.write_allocate") == "none":
-        said += " A store that misses L1 fetches nothing into it (l1.write_allocate = none): stores rarely hit there."
+        said += (
+            " A store that misses L1 fetches nothing into it (l1.write_allocate = none): it hits what reads brought."
+        )
     if str(gpu.get("l2.write_allocate", "")).startswith("lazy"):
-        said += " A write that misses L2 fetches only when it is read later: DRAM reads less than L2 misses."
+        said += " A write that misses L2 fetches only when it is read later, so DRAM reads are fewer than L2's misses."
     return said
 
 
@@ -117,7 +119,7 @@ def memory_chart(run: Run, found: list[Edge]) -> Markup:
         drawn.append(tag("path", d=f"M{x + 4:g} {begin:g}L{until:g} {end:g}", class_="arrow"))
         drawn.append(tag("path", d=f"M{until - 7:g} {end - 4:g}l7 4l-7 4", class_="arrow"))
         drawn.append(tag("path", d=f"M{x + 11:g} {begin - 4:g}l-7 4l7 4", class_="arrow"))
-        (over, under), middle = edge.words, (x + until) / 2
+        (over, under), middle = edge.words, (x + until) / 2 + (0 if begin == end else 25)
         first_line, second_line = (58.0, 80.0) if begin == end else (14.0, 28.0) if begin < end else (114.0, 128.0)
         drawn += [
             label(middle, first_line, over, "middle", "edge"),
