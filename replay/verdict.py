@@ -110,7 +110,7 @@ def verdict(table: Columns, units: Mapping[str, float], summary: Columns | None 
 
 
 def used_share(unit: str, share: float) -> str:
-    """What a unit's row of the utilisation is a share of, in words."""
+    """A unit's share in the utilisation, with its base in words."""
     return f"{HELD[unit]} in {percent(share)} of the cycles" if unit in HELD else f"{percent(share)} of its capacity"
 
 

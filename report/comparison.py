@@ -68,7 +68,7 @@ def differences(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
 
 
 def beside(runs: Sequence[Run]) -> Markup:
-    """What matters side by side: the limit, six numbers, the RT units; a row each, a column each run."""
+    """Numbers side by side: the limit, six numbers, the RT units; a row each, a column each run."""
     names = [run.name for run in runs]
     found = [{figure.name: figure for figure in (*six(run.summary), *further(run))} for run in runs]
     rows = list[Markup]()

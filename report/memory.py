@@ -92,7 +92,7 @@ def in_percent(share: float | None) -> float | None:
 
 
 def memory_note(run: Run) -> str:
-    """What the numbers count, and why stores miss."""
+    """Meaning of the numbers, and why stores miss."""
     gpu, said = flat(run.gpu), NOTE
     if gpu.get("l1.write_allocate") == "none":
         said += (

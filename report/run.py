@@ -126,7 +126,7 @@ class Run:
 
     @cached_property
     def queued(self) -> float | None:
-        """Share of the wait for the RT unit that is for a place in it; None where it is not known or there is none."""
+        """Share of the wait for the RT unit that is for a place in it; None without looks or without a wait."""
         if "stalls" not in self.result.tables or "rt_unit" not in self.counters:
             return None
         return queued_share(self.result.read("stalls"), self.counters["rt_unit"].get("warp_cycles", 0))

@@ -73,7 +73,7 @@ def in_browser(page: str, script: str, folder: Path, *options: str) -> Any:
 
 
 def violations(page: str, folder: Path, scheme: str) -> list[Any]:
-    """What axe-core finds in a page, light or dark."""
+    """Violations that axe-core finds in a page, light or dark."""
     dark = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
     script = (
         AXE.read_text().replace("</script", "<\\/script")

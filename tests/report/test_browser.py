@@ -105,7 +105,7 @@ def test_switching_runs(two: str, tmp_path: Path) -> None:
     assert in_browser(two, script, tmp_path) == [[False, True], [True, False], "true"]
 
 
-@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("width", [1200, 700, 400])
 def test_the_first_screen_fits(width: int, one: str, tmp_path: Path) -> None:
     script = """
     const box = document.querySelector('.first').getBoundingClientRect();

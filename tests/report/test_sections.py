@@ -17,7 +17,8 @@ from rayplay.report.memory import SECTOR_BYTES, edges, rate
 from rayplay.report.page import page
 from rayplay.report.program import program_section
 from rayplay.report.rays import rays_cost, read_rays
-from rayplay.report.run import Run
+from rayplay.report.run import Run, moved_key
+from rayplay.report.tables import table
 
 
 def rows_of(markup: object, caption: str) -> list[list[str]]:
@@ -166,3 +167,31 @@ def test_every_sm_has_a_row(runs: list[Run]) -> None:
         assert row[3] in PHRASES.values()
     issued = sum(int(row[5].replace(",", "")) for row in rows)
     assert issued == runs[0].summary["warp_instructions"]["value"]
+
+
+def test_a_page_of_several_begins_with_their_differences(runs: list[Run], two: str) -> None:
+    assert two.index('class="differences"') < two.index("data-show") < two.index('class="first"')
+    rows = {row[0]: row[1:] for row in rows_of(two, "Side by side; differences of shares are percentage points")}
+    cycles = [run.cycles for run in runs]
+    assert rows["cycles"] == [f"{each:,} cycles" for each in cycles] + [f"{100 * (cycles[1] / cycles[0] - 1):+.2f} %"]
+    misses = [run.value("l2_miss_rate") for run in runs]
+    assert rows["L2 misses"][2] == f"{100 * (misses[1] - misses[0]):+.2f} points"
+    assert rows["RT efficiency"][:2] == [percent(run.value("rt_efficiency")) for run in runs]
+
+
+def test_links_lead_to_parts(two: str) -> None:
+    linked, ids = re.findall(r'href="#([^"]*)"', two), re.findall(r' id="([^"]*)"', two)
+    assert len(linked) > 20
+    assert set(linked) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_changed_bytes_are_said_in_binary_units() -> None:
+    assert moved_key("l1.bytes", 65536, 131072) == "l1.bytes 64 KiB \u2192 128 KiB"
+    assert moved_key("l1.bytes", 1536, 1000) == "l1.bytes 1,536 B \u2192 1,000 B"
+    assert moved_key("rt.warps", 4, 1) == "rt.warps 4 \u2192 1"
+
+
+def test_columns_have_the_same_decimals_and_names_no_separators() -> None:
+    rows = rows_of(table(("line", "share in %", "cycles"), [(1730, 0.5, 1730), (2, 12.25, None)], "x"), "x")
+    assert rows == [["1730", "0.50", "1,730"], ["2", "12.25", "-"]]
