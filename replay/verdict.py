@@ -141,7 +141,7 @@ def judged(moved: float, floor: float | None) -> str:
     """A relative change of the cycles in words, beside the noise floor where one is known."""
     size = f"{100 * abs(moved):.2f} % {'fewer' if moved < 0 else 'more'} cycles" if moved else "the same cycles"
     if floor is None:
-        return f"{size}; no noise floor is known"
+        return f"{size}; whether chance moves them as far is not known (give --noise)"
     return f"{size}; this {'exceeds' if abs(moved) > floor else 'is within'} the noise floor of {100 * floor:.2f} %"
 
 

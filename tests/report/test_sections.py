@@ -146,7 +146,7 @@ def test_waits_stand_at_their_instruction(runs: list[Run]) -> None:
 def test_a_change_is_judged_in_words(runs: list[Run]) -> None:
     base, changed = runs
     moved = changed.cycles / base.cycles - 1
-    assert "no noise floor is known" in answer(changed, base, None)
+    assert "whether chance moves them as far is not known" in answer(changed, base, None)
     said = answer(changed, changed, 0.01)
     assert said == "changed against changed: the same cycles; this is within the noise floor of 1.00 %."
     size = f"{100 * abs(moved):.2f} % {'fewer' if moved < 0 else 'more'} cycles"
