@@ -46,7 +46,10 @@ def comparison(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
     """The section of every metric, with its difference from the first of ``runs``."""
     note = f"The base is {runs[0].name}. Differences are percent of it, of shares percentage points. "
     if floor:
-        note += "Marked is only what exceeds the noise floor: the largest change by a trifle."
+        note += (
+            "Coloured (red: more, blue: less) is only what exceeds the noise floor: the largest change that replays"
+            " of the base with a trifle altered, such as a latency by one cycle, show."
+        )
     else:
         note += (
             "Nothing is marked: how far chance alone moves each value is not known. To know it, replay the base with a"
