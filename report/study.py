@@ -20,7 +20,7 @@ MIDDLE = NAMES + (2 * WIDTH - NAMES) / 2
 REACH = (2 * WIDTH - NAMES) / 2 - 70  # of the longest bar, which leaves room for its words
 NOTE = (
     "Relative changes: of whatif from the unchanged GPU, of scale from the full replay or the first machine. "
-    "Marked is only what exceeds the noise floor: the largest change that a trifle makes, such as a latency by one cycle."
+    "Marked is only what exceeds the noise floor: the largest change that a trifle makes, as a latency by one cycle."
 )
 
 CHART = "Change of the cycles; grey is the noise floor."
