@@ -24,7 +24,7 @@ def short(result: Result) -> Iterator[str]:
     if result.ledger.has("stack") and result.summary["gpu_cycles"]["value"]:
         table = result.table("stack")
         units = unit_shares(result.table("utilisation"), result.kernels, result.summary["gpu_cycles"]["value"])
-        yield from textwrap.wrap(verdict(table, units), WIDTH)
+        yield from textwrap.wrap(verdict(table, units, result.summary), WIDTH)
         slots = shares(table, "sm")[1].sum(axis=0)
         yield from bar(slots, has_colour(sys.stdout))
     for words in warnings(result.summary, result.kernels, asdict(result.gpu)):

@@ -13,11 +13,12 @@ from rayplay.replay.unit import cycle_stack as stack
 Columns = Mapping[str, Any]
 
 PHRASES = {
-    "issue": "issue of instructions", "data": "latency of dependent instructions", "unit": "busy execution units",
-    "lsu": "the load/store unit", "rt_unit": "rays in the RT unit", "memory": "data of loads and stores",
-    "barrier": "barriers", "fetch": "instruction fetch", "idle": "schedulers without a live warp",
+    "issue": "issue of instructions", "data": "data dependences", "unit": "busy execution units",
+    "lsu": "the load/store unit", "rt_unit": "rays in the RT unit", "memory": "memory loads and stores",
+    "barrier": "barriers", "fetch": "instruction fetch", "idle": "idle schedulers (no live warp)",
 }  # fmt: skip
 OCCUPANCIES = ("warps", "rt_warps")  # rows of the utilisation that are no throughput
+HELD = {"rt_unit": "a warp inside"}  # unit whose share is no throughput either, but of the cycles with
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e4, "k"))  # of a value with a fraction
 LAUNCH_SHARE = 0.1  # of the cycles, from which launch latency is worth a warning
 
@@ -80,10 +81,12 @@ def capacities(utilisation: Columns, kernels: Columns) -> dict[str, float]:
     return {unit: capacity / max(int(cycles[longest]), 1) for unit, capacity in found}
 
 
-def verdict(table: Columns, units: Mapping[str, float]) -> str:
+def verdict(table: Columns, units: Mapping[str, float], summary: Columns | None = None) -> str:
     """The largest share of the issue slots, the next, the busiest unit, and the SMs that have most and least of it.
 
-    table  columns of ``stack``; ``units``: as ``unit_shares`` gives them.
+    table    columns of ``stack``.
+    units    as ``unit_shares`` gives them.
+    summary  the metrics, of which the RT efficiency stands beside a busy RT unit.
     """
     sm, slots = shares(table, "sm")
     total = slots.sum(axis=0)
@@ -95,14 +98,30 @@ def verdict(table: Columns, units: Mapping[str, float]) -> str:
     throughput = {unit: share for unit, share in units.items() if unit not in OCCUPANCIES}
     if throughput:
         busiest = max(throughput, key=lambda unit: throughput[unit])
-        said += f" Busiest unit: {busiest}, {percent(throughput[busiest])} of its capacity."
+        said += f" Busiest unit: {busiest}, {used_share(busiest, throughput[busiest])}"
+        efficiency = (summary or {}).get("rt_efficiency", {}).get("value")
+        said += f", RT efficiency {percent(efficiency)}." if busiest in HELD and efficiency is not None else "."
     by_sm = slots[:, order[0]] / np.maximum(slots.sum(axis=1), 1)
     most, least = int(np.argmax(by_sm)), int(np.argmin(by_sm))
     if most != least:
-        said += (
-            f" SM {sm[most]} has most of it ({percent(by_sm[most])}), SM {sm[least]} least ({percent(by_sm[least])})."
-        )
+        said += f" By SM: {percent(by_sm[least])} of its own slots (SM {sm[least]})"
+        said += f" to {percent(by_sm[most])} (SM {sm[most]})."
     return said
+
+
+def used_share(unit: str, share: float) -> str:
+    """A unit's share in the utilisation, with its base in words."""
+    return f"{HELD[unit]} in {percent(share)} of the cycles" if unit in HELD else f"{percent(share)} of its capacity"
+
+
+def queued_share(stalls: Columns, inside_warp_cycles: int) -> float | None:
+    """Share of the warps' wait for the RT unit that passes before they are inside; None without a wait.
+
+    stalls              columns of ``stalls``, whose looks see waits for a place and inside alike.
+    inside_warp_cycles  cycles of warps in the unit, its counter ``warp_cycles``.
+    """
+    waited = int(stalls["warp_cycles"][stalls["state"] == "rt_unit"].sum())
+    return max(0.0, 1 - inside_warp_cycles / waited) if waited else None
 
 
 def warnings(summary: Columns, kernels: Columns, gpu: Columns) -> list[str]:
@@ -122,7 +141,7 @@ def judged(moved: float, floor: float | None) -> str:
     """A relative change of the cycles in words, beside the noise floor where one is known."""
     size = f"{100 * abs(moved):.2f} % {'fewer' if moved < 0 else 'more'} cycles" if moved else "the same cycles"
     if floor is None:
-        return f"{size}; no noise floor is known"
+        return f"{size}; whether chance moves them as far is not known (give --noise)"
     return f"{size}; this {'exceeds' if abs(moved) > floor else 'is within'} the noise floor of {100 * floor:.2f} %"
 
 
@@ -132,9 +151,9 @@ def percent(share: float) -> str:
 
 
 def shown(figure: Figure) -> str:
-    """Value and unit of a figure for a reader."""
+    """Value and unit of a figure for a reader; ``-`` without a value."""
     if figure.value is None:
-        return "undefined"
+        return "-"
     if figure.unit == "1":
         return percent(figure.value)
     value = figure.value

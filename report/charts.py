@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from rayplay.replay.unit.cycle_stack import MEANINGS, REASONS
-from rayplay.replay.verdict import percent
+from rayplay.replay.verdict import HELD, percent, used_share
 from rayplay.report.markup import Markup, tag
 from rayplay.report.pictures import heat
 from rayplay.report.run import Timeline
@@ -88,12 +88,12 @@ def utilisation(units: Mapping[str, float], meaning: Mapping[str, str]) -> Marku
     drawn = []
     for row, unit in enumerate(order):
         y, share = row * BAR, min(units[unit], 1.0)
-        tip = f"{unit}: {percent(units[unit])} of its capacity; {meaning.get(unit, '')}"
+        tip = f"{unit}: {used_share(unit, units[unit])}; {meaning.get(unit, '')}"
         drawn += [
             label(70, y + 11, unit, "end"),
             tag("rect", x=76, y=y + 1, width=400, height=BAR - 2, class_="track", data_tip=tip),
             tag("rect", x=76, y=y + 1, width=400 * share, height=BAR - 2, class_="bar", data_tip=tip),
-            label(484, y + 11, percent(units[unit])),
+            label(484, y + 11, f"{percent(units[unit])}{'*' if unit in HELD else ''}"),
         ]
     said = ", ".join(f"{unit} {percent(units[unit])}" for unit in order)
     return figure(Markup("".join(drawn)), WIDTH, len(order) * BAR, f"Share of each unit's capacity in use: {said}")

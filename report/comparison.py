@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rayplay.formats.look.compare import change, difference
-from rayplay.replay.verdict import judged
-from rayplay.report.charts import WIDTH, figure, label, stack_bar
+from rayplay.replay.unit.cycle_stack import REASONS
+from rayplay.replay.verdict import PHRASES, Figure, judged, shown, six
+from rayplay.report.charts import WIDTH, figure, label, legend, stack_bar
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.pictures import diverging, heat, values
-from rayplay.report.run import Run, flat
+from rayplay.report.run import Run, flat, moved_key
 from rayplay.report.tables import cell, head_cell, scrolled, section
 
 MOST_PICTURES = 64  # frames of the film strip
@@ -42,16 +43,64 @@ def moved_by(run: Run, base: Run, metric: str) -> float | None:
 
 
 def comparison(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
-    """The section of differences from the first of ``runs``."""
+    """The section of every metric, with its difference from the first of ``runs``."""
     note = f"The base is {runs[0].name}. Differences are percent of it, of shares percentage points. "
     if floor:
-        note += "Marked is only what exceeds the noise floor: the largest change by a trifle."
+        note += (
+            "Coloured (red: more, blue: less) is only what exceeds the noise floor: the largest change that replays"
+            " of the base with a trifle altered, such as a latency by one cycle, show."
+        )
     else:
         note += (
-            "No noise floor is known, so nothing is marked; --noise takes replays of the base with a trifle changed."
+            "Nothing is marked: how far chance alone moves each value is not known. To know it, replay the base with a"
         )
+        note += " trifle changed, such as a latency by one cycle, and name that result after --noise."
+    return section("Metrics of all results", metrics(runs, floor), note=note)
+
+
+def differences(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
+    """The first screen of several results: the change in words, what matters side by side, stacks, pictures."""
+    names = ", ".join(run.name for run in runs[1 : MOST_ANSWERS + 1])
+    more = f" and {len(runs) - MOST_ANSWERS - 1} more" if len(runs) > MOST_ANSWERS + 1 else ""
+    title = tag("h1", f"{names}{more} against {runs[0].name}")
     stacks = figure_of_stacks(runs)
-    return section("Comparison", stacks, strip(runs), metrics(runs, floor), note=note)
+    upper: list[Child] = (
+        [tag("h2", "Cycles, and where the issue slots went"), stacks, legend()] if stacks is not None else []
+    )
+    return tag("div", title, answers(runs, floor), upper, beside(runs), strip(runs), class_="differences")
+
+
+def beside(runs: Sequence[Run]) -> Markup:
+    """Numbers side by side: the limit, six numbers, the RT units; a row each, a column each run."""
+    names = [run.name for run in runs]
+    found = [{figure.name: figure for figure in (*six(run.summary), *further(run))} for run in runs]
+    rows = list[Markup]()
+    for key, first in found[0].items():
+        cells: list[Child] = [tag("th", first.label, scope="row"), tag("td", shown(first), class_="number")]
+        for each in found[1:]:
+            theirs = each[key]
+            cells.append(tag("td", shown(theirs), class_="number"))
+            cells.append(tag("td", difference(theirs.value, first.value, first.unit), class_="number"))
+        rows.append(tag("tr", *cells))
+    heads = [tag("th", "of the whole replay", scope="col"), tag("th", names[0], scope="col", class_="number")]
+    for name in names[1:]:
+        heads += [tag("th", words, scope="col", class_="number") for words in (name, "difference")]
+    made = tag("table", tag("caption", "Side by side; differences of shares are percentage points"),
+               tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="short")  # fmt: skip
+    return scrolled(made, "Side by side")
+
+
+def further(run: Run) -> list[Figure]:
+    """Numbers beside the six: the largest shares of the issue slots, the RT units, and the queue for them."""
+    total = run.slots[1].sum(axis=0) if run.explained else np.zeros(len(REASONS), np.int64)
+    part = total / total.sum() if total.any() else total
+    held = [Figure(reason, f"{PHRASES[reason]}, of the issue slots", float(part[REASONS.index(reason)]), "1", "")
+            for reason in ("rt_unit", "memory", "data")]  # fmt: skip
+    efficiency = run.summary.get("rt_efficiency", {"value": None})["value"]
+    return [
+        *held, Figure("rt_efficiency", "RT efficiency", efficiency, "1", ""),
+        Figure("queued", "of the wait for the RT unit, for a free place", run.queued, "1", ""),
+    ]  # fmt: skip
 
 
 def answers(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup | None:
@@ -69,7 +118,7 @@ def answer(run: Run, base: Run, floor: float | None) -> str:
     if len(keys) > MOST_KEYS:
         why = f" ({len(keys)} values of the GPU differ)"
     else:
-        changed = [f"{key} {ours[key]} for {theirs.get(key, 'none')}" for key in keys]
+        changed = [moved_key(key, theirs.get(key, "none"), ours[key]) for key in keys]
         why = f" ({', '.join(changed)})" if changed else ""
     moved = moved_by(run, base, CYCLES)
     if moved is None:
@@ -98,17 +147,17 @@ def strip(runs: Sequence[Run]) -> Markup | None:
     if len(found) < 2:
         return None
     most, first = max(float(np.quantile(cycles, 0.995)) for _, cycles in found), found[0][1]
-    shown, hovered = list[Child](), len(found) <= MOST_HOVERED
+    framed_ones, hovered = list[Child](), len(found) <= MOST_HOVERED
     for run, cycles in found:
         words = f"{run.name}: cycles per pixel, mean {float(cycles.mean()):,.0f}"
-        shown.append(framed(heat(cycles, most), words, cycles if hovered else None))
+        framed_ones.append(framed(heat(cycles, most), words, cycles if hovered else None))
         if run is not found[0][0] and cycles.shape == first.shape:
             moved = cycles.astype(np.int64) - first
             words = (
                 f"{run.name} against the base: from {int(moved.min()):+,} (blue) to {int(moved.max()):+,} cycles (red)"
             )
-            shown.append(framed(diverging(moved), words, moved if hovered else None))
-    return tag("div", *shown, class_="strip few" if hovered else "strip")
+            framed_ones.append(framed(diverging(moved), words, moved if hovered else None))
+    return tag("div", *framed_ones, class_="strip few" if hovered else "strip")
 
 
 def framed(source: str, words: str, found: np.ndarray | None = None) -> Markup:
@@ -136,8 +185,8 @@ def metrics(runs: Sequence[Run], floor: Mapping[str, float]) -> Markup:
             theirs = run.summary.get(metric, {"value": None})["value"]
             cells += [cell(theirs, False), difference_cell(run, base, metric, floor.get(metric))]
         if floor:
-            shown = f"{100 * floor[metric]:.2f} {'points' if entry['unit'] == '1' else '%'}"
-            cells.append(tag("td", shown, class_="number", data_value=repr(floor[metric])))
+            words = f"{100 * floor[metric]:.2f} {'points' if entry['unit'] == '1' else '%'}"
+            cells.append(tag("td", words, class_="number", data_value=repr(floor[metric])))
         rows.append(tag("tr", *cells))
     made = tag("table", tag("caption", "Metrics of all results"), tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     return scrolled(made, "Metrics of all results")

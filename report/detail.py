@@ -9,25 +9,23 @@ from rayplay.report.charts import spread
 from rayplay.report.cores import cores, slowest
 from rayplay.report.energy import energy
 from rayplay.report.markup import Markup, tag
-from rayplay.report.memory import memory
+from rayplay.report.memory import memory, memory_note
 from rayplay.report.program import program_section
 from rayplay.report.rays import NOTE as RAYS_NOTE
 from rayplay.report.rays import rays_cost
 from rayplay.report.run import Run, flat
-from rayplay.report.tables import section, table
+from rayplay.report.tables import Section, section, table
 
 MOST_ROWS = 2000  # of kernels
 SLOWEST = 20
-MEMORY_NOTE = (
-    "Sectors of 32 B that each level asks the next for, and the share that it finds there; of DRAM, its commands."
-)
+KINDS = {"undefined": "outside known records"}  # of reads; the others' names say it
 SMS_NOTE = "The slowest SM is the one with live warps for the longest time. Shares are of the issue slots of the SM."
 
 
-def sections(run: Run) -> Iterator[Markup]:
+def sections(run: Run) -> Iterator[Section]:
     """Every part for which the result and the trace have the data."""
     if "counters" in run.result.tables and {"l1d", "l2", "dram"} <= set(run.counters):
-        yield section("Memory", memory(run), note=MEMORY_NOTE)
+        yield section("Memory", memory(run), note=memory_note(run))
         if run.counters.get("rt_unit", {}).get("reads"):
             yield section("Reads of the RT unit by kind of record", reads(run))
     if (rays := rays_cost(run)) is not None:
@@ -55,7 +53,7 @@ def reads(run: Run) -> Markup:
     of = run.counters["rt_unit"]
     found = {name.removeprefix("reads_"): count for name, count in of.items() if name.startswith("reads_") and count}
     total = sum(found.values())
-    rows = [(kind, count, round(100 * count / total, 2)) for kind, count in found.items()]
+    rows = [(KINDS.get(kind, kind), count, round(100 * count / total, 2)) for kind, count in found.items()]
     return table(("kind", "reads of 32 B", "share in %"), rows, "Reads by kind of record")
 
 
@@ -76,7 +74,7 @@ def slowest_warps(run: Run) -> Markup | None:
     return table(("warp", "cycles", "slowest pixel x", "y"), found, "Slowest warps")
 
 
-def kernel_sections(run: Run) -> Iterator[Markup]:
+def kernel_sections(run: Run) -> Iterator[Section]:
     """A row a launch; a row a stream where there are several."""
     names = ("kernel_id", "name", "stream", "start_cycle", "end_cycle", "warp_instructions")
     if "start_cycle" not in run.kernels:

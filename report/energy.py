@@ -7,12 +7,12 @@ from rayplay.formats.dataset.reader import Dataset
 from rayplay.report.charts import histogram
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
-from rayplay.report.tables import section, table, wide
+from rayplay.report.tables import Section, section, table, wide
 
 BARS = 48  # of power over time
 
 
-def energy(run: Run) -> Markup | None:
+def energy(run: Run) -> Section | None:
     """The part of the page; None without an energy, and where it is of another result of that name."""
     path = run.result.path.with_suffix(".energy")
     if not (path / "manifest.json").is_file():

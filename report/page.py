@@ -10,16 +10,18 @@ from rayplay.formats.look.compare import difference
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.verdict import Figure, shown, six
 from rayplay.report import charts, pictures
-from rayplay.report.comparison import answers, comparison, noise_floor
+from rayplay.report.comparison import comparison, differences, noise_floor
 from rayplay.report.cores import slowest
 from rayplay.report.detail import sections
 from rayplay.report.document import document, of_run, switch
 from rayplay.report.forecast import Forecast, forecasts
 from rayplay.report.markup import Child, Markup, tag
-from rayplay.report.run import Run
+from rayplay.report.run import Run, moved_key
 from rayplay.report.study import Study, studies
-from rayplay.report.tables import wide
+from rayplay.report.tables import Section, contents, wide
 
+SLOTS = "Where the issue slots went (each SM: of its own slots)"
+UNITS = "Units: share of the capacity in use (* of the cycles, with a warp inside)"
 MOST_MARKS = 60  # launches that the timeline marks, the longest
 MOST_CHANGES = 6  # of the GPU that the header names
 DIGITS = 12  # of a digest in the header; hovering shows all
@@ -38,24 +40,27 @@ def page(
     """
     firsts, details = list[Markup](), list[Markup]()
     for number, run in enumerate(runs):
-        firsts.append(of_run(number, first_screen(run, runs[0]), "first"))
-        parts: list[Child] = []
+        parts = list[Section]()
         for part in sections(run):
             parts.append(part)
             progress()
-        details.append(of_run(number, parts, "detail"))
+        anchors = [(f"part-{number}-{place}", part.heading) for place, part in enumerate(parts)]
+        firsts.append(of_run(number, first_screen(run, runs[0], contents(anchors)), "first"))
+        anchored = [tag("div", part, id=name) for (name, _), part in zip(anchors, parts, strict=True)]
+        details.append(of_run(number, list[Child](anchored), "detail"))
     floor = noise_floor(runs[0], trifles)
     compared = comparison(runs, floor) if len(runs) > 1 else None
     guessed = forecasts(predicted, runs[0], floor) if predicted else None
     changed_ones = studies(studied, runs[0]) if studied else None
     title, names = f"{runs[0].name}: {runs[0].cycles:,} cycles", [run.name for run in runs]
     beside = (compared, guessed, changed_ones)
-    return document(title, switch(names), answers(runs, floor), *firsts, *beside, *details)
+    top = differences(runs, floor) if len(runs) > 1 else None
+    return document(title, top, switch(names), *firsts, *beside, *details)
 
 
-def first_screen(run: Run, base: Run) -> list[Child]:
-    """The first screen of a run."""
-    return [header(run), said(run), numbers(run, base if base is not run else None), screen(run)]
+def first_screen(run: Run, base: Run, links: Markup) -> list[Child]:
+    """The first screen of a run. links: to the parts of the second."""
+    return [header(run), links, said(run), numbers(run, base if base is not run else None), screen(run)]
 
 
 def header(run: Run) -> Markup:
@@ -80,7 +85,7 @@ def header(run: Run) -> Markup:
 
 def changed(run: Run) -> str:
     """Keys of the GPU that differ from the one of its name."""
-    shown_ones = [f"{key}={value} (for {base})" for key, value, base in run.changes[:MOST_CHANGES]]
+    shown_ones = [moved_key(key, base, value) for key, value, base in run.changes[:MOST_CHANGES]]
     more = [f"{len(run.changes) - MOST_CHANGES} more"] if len(run.changes) > MOST_CHANGES else []
     return f" with {', '.join([*shown_ones, *more])}" if run.changes else ""
 
@@ -93,7 +98,8 @@ def digest(name: str, found: str) -> Markup:
 def said(run: Run) -> Markup:
     """The verdict, and what to know before believing it."""
     warned = [tag("p", "Note: ", words, class_="warning") for words in run.warnings]
-    return tag("div", tag("p", run.verdict, class_="verdict"), *warned, class_="said")
+    queue = tag("p", run.queue) if run.queue else None
+    return tag("div", tag("p", run.verdict, class_="verdict"), queue, *warned, class_="said")
 
 
 def numbers(run: Run, base: Run | None) -> Markup:
@@ -120,9 +126,9 @@ def screen(run: Run) -> Markup:
     if run.explained:
         meaning = {unit: words for unit, (_, words) in UTILISATION.items()}
         left = [
-            tag("h2", "Where the issue slots went"), charts.cycle_stack(*run.slots), charts.legend(),
+            tag("h2", SLOTS), charts.cycle_stack(*run.slots), charts.legend(),
             tag("p", slowest(run), class_="note"),
-            tag("h2", "Units"), charts.utilisation(run.units, meaning),
+            tag("h2", UNITS), charts.utilisation(run.units, meaning),
         ]  # fmt: skip
     looks = images(run)
     upper = tag("div", tag("div", *left), tag("div", looks) if looks else None, class_="upper")

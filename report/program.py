@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.replay.verdict import PHRASES
+from rayplay.replay.verdict import PHRASES, percent
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
 from rayplay.report.tables import table
@@ -16,13 +16,15 @@ STATIC = (
 )
 WAITS = (
     "Warp-cycles are from looks at all warps: the cycles of warps that issue this instruction next, and what they wait"
-    " for mostly (ready: they may issue); rays in the RT unit count for the call that traced them. "
+    " for mostly (ready: they may issue); rays in the RT unit count for the call that traced them. Shares are of these"
+    " warp-cycles, not of the issue slots: of a slot in which one warp issues, the waiting ones have no part. "
 )
+SHARE = "share of warp-cycles in %"
 SAID = PHRASES | {"ready": "a slot to issue"}
 
 
 def program_section(run: Run) -> tuple[Markup, str] | None:
-    """The table with the sentence before it, and a note; None without a trace. Rows are in the order of the text."""
+    """The table with the sentence before it, and a note; None without a trace. Rows are by cost, the largest first."""
     if run.trace is None:
         return None
     blocks = run.trace.read("blocks", ["block_id", "first_instruction", "instruction_count", "program"])
@@ -37,19 +39,27 @@ def program_section(run: Run) -> tuple[Markup, str] | None:
         stall = executed * run.trace.read("characterisation", ["stall_cycles"])["stall_cycles"].astype(np.int64)
     waits = stalls(run, len(executed))
     heat = stall if waits is None else waits[1].sum(axis=1)
-    order = np.argsort(-np.maximum(executed, heat), kind="stable")[:MOST_ROWS]
+    order = np.lexsort((-executed, -heat))[:MOST_ROWS]
     heads = ["line", "instruction", "program", "executions", "stall cycles"]
     columns: list[list[object]] = []
-    kept = [at for at in np.sort(order).tolist() if executed[at]]
+    kept = [at for at in order.tolist() if executed[at]]
     for at in kept:
         columns.append([int(text["line"][at]), text["text"][at], program[at], int(executed[at]), int(stall[at])])
     if waits is None:
-        return tag("div", table(heads, columns, "Instructions", True)), EXECUTIONS + STATIC
-    heads += ["warp-cycles", "of all in %", "mostly"]
+        return tag("div", table(heads, columns, "Instructions", True, "stall cycles")), EXECUTIONS + STATIC
+    heads += ["warp-cycles", SHARE, "mostly"]
     for at, row in zip(kept, columns, strict=True):
         row += waited(waits, at)
-    first = worst(waits, heat, text, program)
-    return tag("div", first, table(heads, columns, "Instructions", True)), EXECUTIONS + WAITS + STATIC
+    first, ids = worst(waits, heat, text, program, anchor(run)), [f"{anchor(run)}-{at}" for at in kept]
+    queue = tag("p", run.queue) if run.queue else None
+    return tag(
+        "div", first, queue, table(heads, columns, "Instructions", True, SHARE, ids)
+    ), EXECUTIONS + WAITS + STATIC
+
+
+def anchor(run: Run) -> str:
+    """Beginning of the anchors of a run's instructions."""
+    return f"at-{run.digest[:12]}"
 
 
 def stalls(run: Run, instructions: int) -> tuple[list[str], np.ndarray] | None:
@@ -74,16 +84,19 @@ def waited(waits: tuple[list[str], np.ndarray], at: int) -> list[object]:
 
 
 def worst(
-    waits: tuple[list[str], np.ndarray], heat: np.ndarray, text: dict[str, np.ndarray], program: np.ndarray
-) -> Markup:
-    """The instructions at which warps spend most of their time, in words."""
+    waits: tuple[list[str], np.ndarray], heat: np.ndarray, text: dict[str, np.ndarray], program: np.ndarray,
+    start: str,
+) -> Markup:  # fmt: skip
+    """The instructions at which warps spend most of their time, in words. start: the beginning of their anchors."""
     said: list[Child] = ["Warps spend most of their time at "]
     rows = [at for at in np.argsort(-heat, kind="stable")[:WORST].tolist() if heat[at]]
     for number, at in enumerate(rows):
-        _, share, reason = waited(waits, at)
+        _, _, reason = waited(waits, at)
         line = f"line {int(text['line'][at])} of {program[at]}, " if text["line"][at] else f"{program[at]}, "
         code = tag("code", shortened(str(text["text"][at])))
-        said += ["; " if number else "", line, code, f" ({share:g} %, mostly {SAID[str(reason)]})"]
+        base = "" if number else " of the warp-cycles"
+        said += ["; " if number else "", tag("a", line, code, href=f"#{start}-{at}")]
+        said.append(f" ({percent(int(heat[at]) / max(int(heat.sum()), 1))}{base}, mostly {SAID[str(reason)]})")
     return tag("p", *said, ".") if rows else Markup("")
 
 

@@ -15,7 +15,7 @@ MOST_CALLS = 16  # of a thread; later ones share a row
 COSTLIEST = 20
 COLUMNS = ["warp_id", "lane", "segment", "kind", "primitive", "node"]
 CALLS = (
-    "trace call", "rays", "looking for any hit", "hits in %", "records per ray", "most records", "of all in %",
+    "trace call", "rays", "looking for any hit", "hits in %", "records per ray", "most records", "of all records in %",
 )  # fmt: skip
 NOTE = (
     "A thread's first trace call is its first row, mostly the ray from the camera. A ray's records include those after"

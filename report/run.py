@@ -13,10 +13,11 @@ from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.results.bottlenecks import amounts
 from rayplay.replay.unit.cycle_stack import REASONS
-from rayplay.replay.verdict import capacities, shares, unit_shares, verdict, warnings
+from rayplay.replay.verdict import capacities, percent, queued_share, shares, unit_shares, verdict, warnings
 from rayplay.report.pictures import grid
 
 MOST_BINS = 300  # of a timeline; more intervals are joined
+LEAST_QUEUED = 0.05  # of the wait for the RT unit; less is not worth a sentence, nor sure from looks
 NO_STACK = "This model keeps no cycle stack, so that nothing says where the cycles went."
 
 
@@ -121,7 +122,23 @@ class Run:
     @cached_property
     def verdict(self) -> str:
         """The sentence on the limit of the replay, and its place."""
-        return verdict(self.result.read("stack"), self.units) if self.explained else NO_STACK
+        return verdict(self.result.read("stack"), self.units, self.summary) if self.explained else NO_STACK
+
+    @cached_property
+    def queued(self) -> float | None:
+        """Share of the wait for the RT unit that is for a place in it; None without looks or without a wait."""
+        if "stalls" not in self.result.tables or "rt_unit" not in self.counters:
+            return None
+        return queued_share(self.result.read("stalls"), self.counters["rt_unit"].get("warp_cycles", 0))
+
+    @property
+    def queue(self) -> str:
+        """The same in words; empty where next to nothing queues."""
+        if self.queued is None or self.queued < LEAST_QUEUED:
+            return ""
+        places = flat(self.gpu).get("rt.warps")
+        key = f" (rt.warps = {places})" if places else ""
+        return f"Of the warps' wait for the RT unit, {percent(self.queued)} is for a free place in it{key}."
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -130,7 +147,9 @@ class Run:
 
     @cached_property
     def counters(self) -> dict[str, dict[str, int]]:
-        """Unit -> counter -> sum over instances and launches."""
+        """Unit -> counter -> sum over instances and launches; empty without the table."""
+        if "counters" not in self.result.tables:
+            return {}
         table, found = self.result.read("counters"), dict[str, dict[str, int]]()
         for unit, name, value in zip(table["unit"], table["counter"], table["value"].tolist(), strict=True):
             of = found.setdefault(unit, {})
@@ -186,3 +205,19 @@ def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, object]:
     for key, value in nested.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+
+
+def moved_key(key: str, before: object, after: object) -> str:
+    """A changed value of a description: key, old and new value, bytes in their binary units."""
+    old, new = (
+        binary(value) if key.endswith("bytes") and isinstance(value, int) else value for value in (before, after)
+    )
+    return f"{key} {old} \u2192 {new}"
+
+
+def binary(count: int) -> str:
+    """Bytes as the field writes sizes of caches: ``64 KiB`` where it is whole."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count:,} B"

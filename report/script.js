@@ -76,7 +76,7 @@ document.addEventListener("keydown", event => {
 
 function keyOf(cell) {
   if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
-  return cell.classList.contains("number") || cell.textContent === "undefined" ? NaN : cell.textContent;
+  return cell.classList.contains("number") || cell.textContent === "-" ? NaN : cell.textContent;
 }
 
 // What has no value stands last in both orders; equal rows keep their order.

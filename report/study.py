@@ -20,7 +20,7 @@ MIDDLE = NAMES + (2 * WIDTH - NAMES) / 2
 REACH = (2 * WIDTH - NAMES) / 2 - 70  # of the longest bar, which leaves room for its words
 NOTE = (
     "Relative changes: of whatif from the unchanged GPU, of scale from the full replay or the first machine. "
-    "Marked is only what exceeds the noise floor: the largest change by a trifle."
+    "Marked is only what exceeds the noise floor: the largest change that a trifle makes, as a latency by one cycle."
 )
 
 CHART = "Change of the cycles; grey is the noise floor."
@@ -159,7 +159,7 @@ def bar(row: int, line: Line, most: float) -> Markup:
 
 def percents(change: float | None) -> str:
     """A relative change for a reader."""
-    return "undefined" if change is None else f"{100 * change:+.2f} %"
+    return "-" if change is None else f"{100 * change:+.2f} %"
 
 
 def table(study: Study) -> Markup:

@@ -17,6 +17,8 @@ OPTIONS = (
     "--disable-background-networking", "--disable-component-update", "--window-size=1200,800",
     "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000",
 )  # fmt: skip
+AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+NO_AXE = "no axe-core here: npm install --no-save axe-core"
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*/>')
 VOID = {"meta", "img", "input", "br"}  # in HTML; in SVG every element is closed
 
@@ -68,6 +70,22 @@ def in_browser(page: str, script: str, folder: Path, *options: str) -> Any:
     answer = json.loads("".join(found))
     assert not (isinstance(answer, dict) and "error" in answer), answer
     return answer
+
+
+def violations(page: str, folder: Path, scheme: str) -> list[Any]:
+    """Violations that axe-core finds in a page, light or dark."""
+    dark = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    script = (
+        AXE.read_text().replace("</script", "<\\/script")
+        + """
+    const found = await axe.run(document, { resultTypes: ['violations'] });
+    return [matchMedia('(prefers-color-scheme: dark)').matches,
+            found.violations.map(each => [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])];
+    """
+    )
+    is_dark, found = in_browser(page, script, folder, *dark)
+    assert is_dark == (scheme == "dark")
+    return list(found)
 
 
 def texts_of(dom: str) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from rayplay.tracer.bvh.quality import quality
 from rayplay.tracer.bvh.xray import x_ray
 from rayplay.tracer.scenes import load
 from rayplay.tracer.shading.upload import pixel_rays
-from tests.report.pages import Parsed, in_browser
+from tests.report.pages import AXE, NO_AXE, Parsed, in_browser, violations
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +80,9 @@ def test_hovering_says_how_many_boxes(survey: Survey, tmp_path: Path) -> None:
     """
     total = survey.x_ray.top.sum(axis=0) + survey.x_ray.bottom.sum(axis=0)
     assert in_browser(tree_page(survey), script, tmp_path) == f"pixel 1, 0: {total[0, 1]:,} boxes"
+
+
+@pytest.mark.skipif(not AXE.exists(), reason=NO_AXE)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_accessibility_checker_finds_nothing(scheme: str, survey: Survey, tmp_path: Path) -> None:
+    assert violations(tree_page(survey), tmp_path, scheme) == []
