@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from rayplay import ptx
+from rayplay.ptx.ir import Module
 from rayplay.silicon.devices.device import Loaded
 from rayplay.silicon.timing import Bench
 from rayplay.tracer.link.launches import ComputeLaunch
@@ -39,7 +40,7 @@ class Memory:
     def fill(self, address: int, size: int, byte: int) -> None:
         self.bytes[address : address + size] = byte
 
-    def load_text(self, text: str, module: ptx.Module) -> Loaded:
+    def load_text(self, text: str, module: Module) -> Loaded:
         return Loaded(module, {}, None)
 
     def set_constants(self, program: Loaded, constants: object) -> None:

@@ -23,7 +23,7 @@ def test_plug_ins_of_caches_are_refused_by_every_door(trace: Trace, monkeypatch:
         lambda: rayplay.whatif(trace, gpu, ["rt.warps*2"], 0.5), lambda: expected(trace, gpu),
         lambda: replay_whole(trace, gpu),
     ):  # fmt: skip
-        with pytest.raises(UserError, match="GPU .*: its plug-in .* acts on .*, whose contents a sample cannot tell"):
+        with pytest.raises(UserError, match=r"GPU .*: its plug-in .* acts on .*, whose contents a sample cannot tell"):
             door()
 
 
