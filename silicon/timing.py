@@ -205,7 +205,7 @@ class Bench:
             self.device.call("cuMemcpyDtoD", first, copy, size)
 
     def _variables(self, program: Loaded, launch: ComputeLaunch) -> list[tuple[int, int, int]]:
-        """The ``.global`` variables of a program: address, that of a copy, bytes."""
+        """The ``.global`` variables of a program: address, address of a copy, bytes."""
         found = []
         for name, first in program.variables.items():
             size = launch.module.variables[name].bytes

@@ -133,7 +133,10 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_a_forecast_takes_no_option_of_an_estimate_and_says_that_a_small_trace_is_replayed_whole(trace: Path) -> None:
+def test_a_forecast_takes_no_option_of_an_estimate_and_says_that_a_small_trace_is_replayed_whole(
+    tmp_path: Path,
+) -> None:
+    trace = make_trace(tmp_path / "one.trace", 2, (64, 8), 0)
     asked = zatel("estimate", trace, "--gpu", "mobile", "--forecast")
     assert asked.returncode == 0, asked.stderr
     assert re.search(r"^1 +1\.00", asked.stdout, re.MULTILINE)

@@ -23,12 +23,12 @@ from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Stream, read_stream
 from rayplay.zatel.sample.draw import Sample, draw
 from rayplay.zatel.sample.extrapolate import extrapolate
-from rayplay.zatel.sample.inputs import check_inputs
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
 from rayplay.zatel.sample.kept import Kept, packed, packed_traffic, unpacked, unpacked_traffic
 from rayplay.zatel.sample.machine import (
     Matched,
     build,
+    check_inputs,
     comparable,
     functional_identity,
     machine_for,

@@ -10,9 +10,8 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.sample.inputs import check_inputs
 from rayplay.zatel.sample.intervals import STRATA
-from rayplay.zatel.sample.machine import machine_for
+from rayplay.zatel.sample.machine import check_inputs, machine_for
 from rayplay.zatel.sample.model_error import Spread, bounds, model_errors, nearest
 
 READING = 0.4  # of a full replay: all warps' rows and their functional caches, once (docs/estimate.md, "Cost")

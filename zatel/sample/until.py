@@ -23,7 +23,7 @@ SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: Work | None = None) -> list[Estimate]:
     """Estimate until the cycles' 95 % interval is within ``target``, or all CTAs are replayed.
 
-    The choice does not depend on what is kept of the trace: the same inputs give the same bytes.
+    The choice does not depend on the cache: the same inputs give the same bytes.
 
     target  half width of the interval, as a share of the cycles. Errors as of ``estimate``.
     """

@@ -6,9 +6,8 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.estimate import Estimate
-from rayplay.zatel.sample.inputs import check_inputs
 from rayplay.zatel.sample.intervals import Interval
-from rayplay.zatel.sample.machine import machine_for
+from rayplay.zatel.sample.machine import check_inputs, machine_for
 from rayplay.zatel.sample.replay import replay_trace
 
 INTERVAL_CYCLES = 10_000

@@ -20,7 +20,7 @@ from rayplay.zatel.replays.metrics import relative_error
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Outcome, Work, checked_fraction, conclude, read_work, replay_samples
-from rayplay.zatel.sample.inputs import check_inputs
+from rayplay.zatel.sample.machine import check_inputs
 from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
 
 MADE_FOR = {"controllers": "bunny", "matched_l2": "park", "slices": "wknd"}

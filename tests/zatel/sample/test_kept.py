@@ -89,7 +89,7 @@ def test_a_trace_in_memory_or_of_one_use_keeps_nothing(trace: Trace, kept: dict)
 
 
 def test_the_sources_of_an_object_hold_all_that_zatel_imports() -> None:
-    """What the estimator imports of ``zatel`` and of ``formats``' edits decides what it keeps."""
+    """Modules of ``zatel`` and ``formats.edit`` that the estimator imports decide its objects."""
     root = Path(__file__).resolve().parents[3]
     seen: set[Path] = set()
     left = [*(root / "zatel" / "sample").glob("*.py"), *(root / "zatel" / "model").glob("*.py")]

@@ -1,4 +1,4 @@
-"""Traces and GPUs that an estimate refuses, whoever asks, before a warp is read."""
+"""Traces and GPUs that an estimate refuses by each way in, before a warp is read."""
 
 from pathlib import Path
 
