@@ -71,7 +71,11 @@ def parser() -> argparse.ArgumentParser:
         "--trace", type=location, metavar="NAME.trace", help="trace of the launches that were timed"
     )
     correlated.add_argument(
-        "--least-us", type=float, default=0.0, metavar="T", help="shortest time that is compared (default: %(default)s)"
+        "--least-us",
+        type=_microseconds,
+        default=0.0,
+        metavar="T",
+        help="shortest time that is compared (default: %(default)s)",
     )
     correlated.add_argument("--out", type=Path, metavar="FILE.csv", help="also write every row there")
     add_limits(capture, timed, correlated)
@@ -173,6 +177,16 @@ def _mebibytes(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1 << 14:
         raise argparse.ArgumentTypeError(f"must be a whole number of MiB from 1 to 16384, not {text!r}")
     return int(text) * MIB
+
+
+def _microseconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of microseconds, 0 or more, not {text!r}")
+    return value
 
 
 def _samples(text: str) -> int:

@@ -171,7 +171,7 @@ class LaunchCapture:
     def _ranges(self, rows: np.ndarray) -> Iterator[tuple[int, int]]:
         """Ranges of CTAs whose slots fit the memory."""
         most = min(self.session.memory_bytes // SLOT_BYTES, MOST_SLOTS) - LANES * (self.variants.plan.most_slots + 2)
-        slots = LANES * rows.reshape(self.ctas, self.warps).sum(axis=1)
+        slots = LANES * rows.reshape(-1, self.warps).sum(axis=1)
         if slots.max() > most:
             raise UserError(
                 f"{self.launch.entry}: the notes of a CTA take {int(slots.max()) * SLOT_BYTES:,} bytes, which "
@@ -183,7 +183,7 @@ class LaunchCapture:
                 yield first, cta
                 first, total = cta, 0
             total += size
-        yield first, self.ctas
+        yield first, len(slots)
 
     def _regions(self) -> list[Region]:
         return [
@@ -228,16 +228,21 @@ class LaunchCapture:
         finally:
             self.device.give_back(counts)
 
-    def _range(self, rows: np.ndarray, first_cta: int) -> None:
-        """Record and rebuild the CTAs of a range; other runs may take other paths, and are tried again."""
-        for run in range(RUNS):
-            notes, places = self._record(rows, first_cta)
-            sent, error = self._send(places, notes, first_cta * self.warps)
-            if error is None:
-                return
-            if sent or run + 1 == RUNS:
-                raise error
-            rows = 2 * rows + 16
+    def _range(self, rows: np.ndarray, first_cta: int, run: int = 1) -> None:
+        """Record and rebuild the CTAs of a range; other runs may take other paths, and are tried again.
+
+        They then have more than twice the slots, in as many ranges as fit the memory.
+        """
+        notes, places = self._record(rows, first_cta)
+        sent, error = self._send(places, notes, first_cta * self.warps)
+        if error is None:
+            return
+        if sent or run == RUNS:
+            raise error
+        del notes
+        rows = 2 * rows + 16
+        for first, last in self._ranges(rows):
+            self._range(rows[first * self.warps : last * self.warps], first_cta + first, run + 1)
 
     def _send(self, places: Places, notes: Notes, first_warp: int) -> tuple[bool, UserError | None]:
         """Put the rows of a range: whether some have been put, and the error that ended it, if any."""

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import read_text
 from rayplay.silicon.simulate import Simulated
 
 SPLIT = Path(__file__).with_name("split.toml")
@@ -58,21 +60,27 @@ class Errors:
 def read_measured(path: Path) -> list[dict[str, str]]:
     """Rows of a file of measurements; lines that begin with # are how it was made.
 
-    Raises ``UserError`` for a file that has neither the columns of quantities nor the columns of ``rayplay time``.
+    Raises ``UserError`` for a file that has neither the columns of quantities nor the columns of ``rayplay time``, and
+    for one that is no CSV or too long, or has a row of another length.
     """
+    text = enumerate(read_text(path, "CSV file of measurements", LIST_BYTES).splitlines(), start=1)
+    lines = [(number, line) for number, line in text if line.strip() and not line.startswith("#")]
+    reader = csv.reader([line for _, line in lines], strict=True)
+    rows: list[tuple[int, list[str]]] = []
     try:
-        lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: must be a CSV file of measurements: {error}") from None
-    reader = csv.DictReader(lines)
-    found = list(reader)
-    columns = reader.fieldnames or ()
+        rows.extend((lines[reader.line_num - 1][0], row) for row in reader)
+    except csv.Error as error:
+        raise UserError(f"{path}: line {lines[reader.line_num - 1][0]}: must be CSV: {error}") from None
+    columns = rows[0][1] if rows else []
     if not any(set(wanted) <= set(columns) for wanted in (QUANTITY_COLUMNS, TIME_COLUMNS)):
         raise UserError(
             f"{path}: must have the columns {', '.join(QUANTITY_COLUMNS)} (or {', '.join(TIME_COLUMNS)}), found: "
             f"{', '.join(columns) or 'none'}"
         )
-    return found
+    for number, row in rows[1:]:
+        if len(row) != len(columns):
+            raise UserError(f"{path}: line {number}: must have {len(columns)} values, as the first row, not {len(row)}")
+    return [dict(zip(columns, row, strict=True)) for _, row in rows[1:]]
 
 
 def choose_card(path: Path, rows: Sequence[Mapping[str, str]], card: str | None) -> list[Mapping[str, str]]:
@@ -129,6 +137,8 @@ def compare_times(
     for row, (name, ours) in zip(launches, kernels, strict=True):
         value = _number(path, row, "warm_us") - empty
         reason = "" if value >= least_us else f"below {least_us:g} us, where the launch itself counts"
+        if value <= 0:
+            reason = "takes no longer than the empty kernel"
         made.append(_row(row, f"{row['launch']} {name}", "us", value, None if reason else ours, reason))
     return made
 

@@ -1,9 +1,9 @@
 """Kernel times on a CUDA device: events around each launch, warm and cold, with the clock that the SMs really had.
 
-A sample restores the buffers (copies on the device), for cold ones writes more than the L2 holds, and puts an event
-before and after the launch, all behind a kernel that waits, so that no time of the host lies between the events. The
-time of an empty kernel, which every sample contains, is a row of its own. The clock is what a kernel's ``%clock64``
-counts in a stretch of ``%globaltimer``.
+A sample restores buffers and ``.global`` variables (copies on the device), for cold ones writes more than the L2 holds,
+and puts an event before and after the launch, all behind a kernel that waits, so that no time of the host lies between
+the events. The time of an empty kernel, which every sample contains, is a row of its own. The clock is what a kernel's
+``%clock64`` counts in a stretch of ``%globaltimer``.
 """
 
 import csv
@@ -146,6 +146,8 @@ class Bench:
     def __init__(self, device: Cuda, prepared: Prepared, addresses: dict[str, int], samples: int) -> None:
         self.device, self.prepared, self.addresses, self.samples = device, prepared, addresses, samples
         self.copies = {name: device.take(values.nbytes) for name, values in prepared.buffers.items()}
+        self.variables: list[tuple[int, int, int]] = []
+        self.variable_copies: dict[int, int] = {}
         self.flushed_bytes = FLUSHES * max(device.card.l2_bytes, 1 << 20)
         self.flushed = device.take(self.flushed_bytes)
         self.events = [device.call("cuEventCreate", 0) for _ in range(2)]
@@ -162,6 +164,9 @@ class Bench:
         """Times of one launch; afterwards memory on both sides is as one run leaves it."""
         for name, values in self.prepared.buffers.items():
             self.device.write(self.copies[name], values)
+        self.variables = self._variables(program, launch)
+        for first, copy, size in self.variables:
+            self.device.call("cuMemcpyDtoD", copy, first, size)
         self.device.set_constants(program, launch.constants)
         run = lambda: self.device.start(program, launch, params)  # noqa: E731
         cold = [self._sample(run, True) for _ in range(self.samples)]
@@ -196,6 +201,18 @@ class Bench:
         for name, values in self.prepared.buffers.items():
             if values.nbytes:
                 self.device.call("cuMemcpyDtoD", self.addresses[name], self.copies[name], values.nbytes)
+        for first, copy, size in self.variables:
+            self.device.call("cuMemcpyDtoD", first, copy, size)
+
+    def _variables(self, program: Loaded, launch: ComputeLaunch) -> list[tuple[int, int, int]]:
+        """The ``.global`` variables of a program: address, address of a copy, bytes."""
+        found = []
+        for name, first in program.variables.items():
+            size = launch.module.variables[name].bytes
+            if first not in self.variable_copies:
+                self.variable_copies[first] = self.device.take(size)
+            found.append((first, self.variable_copies[first], size))
+        return found
 
     def _single(self, entry: str) -> ComputeLaunch:
         return ComputeLaunch(self.module, entry, (1, 1, 1), (1, 1, 1), (), DeviceMemory())

@@ -14,6 +14,9 @@ CACHE_STEPS = 23.0
 REGION = 8
 """Rays of a look, in x and in y, whose last leaves are compared."""
 
+MOST = 1024
+"""Accesses, rays of a region's side, and probes of a reading."""
+
 
 @dataclass(frozen=True)
 class KernelCounts:
@@ -91,7 +94,10 @@ class Readings:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)}")
         for name in ("cache_steps", "load_bytes", "shrink", "region", "probes"):
             if not 0 < getattr(self, name) < 2**20:
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
+                raise ValueError(f"{name} must be above 0 and below 2^20, not {getattr(self, name)}")
+        for name in ("accesses", "region", "probes"):
+            if not 0 <= getattr(self, name) <= MOST:
+                raise ValueError(f"{name} must be at most {MOST} and not negative, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from rayplay.tracer.shading.prepare import Sampling, prepare_image
 from rayplay.tracer.shading.upload import camera_values
 from rayplay.tuner.device import Caches
 from rayplay.tuner.executed import KINDS, Executed, TracedRays, block_work, sampled_step
+from rayplay.tuner.kernel import scaled
 from rayplay.tuner.settings import RANKS, Settings
 
 PROGRAM = Path(__file__).parent / "programs" / "occlusion-rt.ptx"
@@ -46,7 +47,8 @@ class HardwareRenderer:
         self._nodes = prepared.acceleration.node_table()
         self._linked = link_launch(self._launch.programs, self._launch.memory, self._launch.constants)
         self._block_work: dict[Caches, NDArray[np.float64]] = {}
-        content = [prepared.acceleration.image.tobytes(), PROGRAM.read_bytes(), repr(scene.lights).encode()]
+        texts = [path.read_bytes() for path in (PROGRAM, PROGRAM.with_suffix(".toml"))]
+        content = [prepared.acceleration.image.tobytes(), *texts, repr(scene.lights).encode()]
         self.digest = hashlib.blake2b(b"".join(content), digest_size=16).hexdigest()
         low, high = scene.bounds()
         self._diagonal = float(np.linalg.norm(np.subtract(high, low)))
@@ -55,7 +57,7 @@ class HardwareRenderer:
         self, camera: Camera, size: tuple[int, int], settings: Settings, sink: AnySink = None, seed: int = 1
     ) -> NDArray[np.float32]:
         """Render an image, float32[height, width, 4], of the scaled size; ``sink`` takes the trace of the launch."""
-        width, height = settings.scaled(size)
+        width, height = scaled(settings, size)
         run_image_launch(self._frame(camera, (width, height), settings, seed), sink, progress=False)
         if isinstance(sink, Sink):
             sink.put("nodes", self._nodes)
@@ -74,7 +76,7 @@ class HardwareRenderer:
         self, camera: Camera, size: tuple[int, int], settings: Settings, caches: Caches, warps: int = 192
     ) -> Executed:
         """Count the work of some warps of a frame, at equal distances."""
-        width, height = settings.scaled(size)
+        width, height = scaled(settings, size)
         blocks, columns = self.blocks((width, height)), -(-width // LANES)
         step = sampled_step(blocks, 1, warps, columns)
         sampled = np.arange(0, blocks, step)

@@ -80,6 +80,14 @@ def build_tree(scene: Scene) -> Tree:
     return Tree(boxes, triangles.reshape(-1, 12), int(child[0]))
 
 
+def scaled(settings: Settings, size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height of an image. Raises ``UserError`` for more than ``MOST_PIXELS``."""
+    width, height = settings.scaled(size)
+    if width * height > MOST_PIXELS:
+        raise UserError(f"--size {width}x{height}: must have at most {MOST_PIXELS:,} pixels, not {width * height:,}")
+    return width, height
+
+
 def _levels(child: NDArray[np.int32]) -> int:
     """Levels of inner nodes."""
     level, depth = np.array([0]), 0
@@ -101,8 +109,8 @@ class SoftwareRenderer:
         self._visits: dict[tuple[int, ...], DeviceBuffer] = {}
         self._block_work: dict[Caches, NDArray[np.float64]] = {}
         self._root = tree.root
-        content = b"".join(each.tobytes() for each in (tree.boxes, tree.triangles))
-        self.digest = hashlib.blake2b(content + PROGRAM.read_bytes(), digest_size=16).hexdigest()
+        content = [tree.boxes.tobytes(), tree.triangles.tobytes(), PROGRAM.read_bytes(), repr(scene.lights).encode()]
+        self.digest = hashlib.blake2b(b"".join(content), digest_size=16).hexdigest()
         self._diagonal = float(np.linalg.norm(tree.boxes[0, 4:7] + tree.boxes[0, :3]))
 
     @property
@@ -119,7 +127,7 @@ class SoftwareRenderer:
         self, camera: Camera, size: tuple[int, int], settings: Settings, sink: AnySink = None, seed: int = 1
     ) -> NDArray[np.float32]:
         """Render an image, float32[height, width, 4], of the scaled size; ``sink`` takes the trace of the launch."""
-        width, height = settings.scaled(size)
+        width, height = scaled(settings, size)
         arguments = [*self._structs(camera, width, height, settings, seed), self._image]
         self._device.launch("occlusion", arguments, self.blocks((width, height)), (TILE, TILE), sink=sink)
         return self._device.memory.view(self._image, np.float32, (height, width, 4)).copy()
@@ -148,7 +156,7 @@ class SoftwareRenderer:
         self, camera: Camera, size: tuple[int, int], settings: Settings, caches: Caches, warps: int = 192
     ) -> Executed:
         """Count the work of some warps of a frame: blocks at equal distances are rendered at full size."""
-        width, height = settings.scaled(size)
+        width, height = scaled(settings, size)
         blocks = self.blocks((width, height))
         step = sampled_step(blocks, WARPS, warps, -(-width // TILE))
         sampled = -(-blocks // step)

@@ -21,9 +21,15 @@ from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.executed import Renderer
 from rayplay.tuner.modern import FIRST, Hits
 from rayplay.tuner.settings import Settings
-from rayplay.zatel.sample.estimate import estimate
+from rayplay.zatel.sample.estimate import estimate, read_work
+from rayplay.zatel.sample.kept import SOURCES
 
 PLANTS = ("replay", "estimate")
+DECIDING = {
+    "replay": (*RESULTS, "tuner/plant.py"),
+    "estimate": (*RESULTS, "tuner/plant.py", *SOURCES, "zatel/sample/model_errors.csv"),
+}
+"""Sources that decide what a plant measures."""
 READ_MISSES = ("read_pending_hits", "read_line_misses", "read_sector_misses")
 WRITES = ("write_hits", "write_pending_hits", "write_line_misses", "write_sector_misses")
 """Counters of an L1: sectors whose data a warp waits for, and sectors that are written."""
@@ -69,8 +75,8 @@ class Plant:
         if self.store is None:
             return self._render(camera, settings)
         key = (
-            self.renderer.digest, source_digest(RESULTS), code(), asdict(self.gpu), self.size, asdict(camera),
-            asdict(settings), *((self.how, self.fraction) if self.how == "estimate" else ()),
+            self.renderer.digest, source_digest(DECIDING[self.how]), code(), asdict(self.gpu), self.size,
+            asdict(camera), asdict(settings), *((self.how, self.fraction) if self.how == "estimate" else ()),
         )  # fmt: skip
         path = self.store / f"{hashlib.blake2b(repr(key).encode(), digest_size=16).hexdigest()}.json"
         if path.exists():
@@ -118,7 +124,8 @@ def _replayed(result: Result, gpu: Gpu) -> Measured:
 
 
 def _estimated(path: Path, gpu: Gpu, fraction: float) -> Measured:
-    found = estimate(open_trace(path), gpu, fraction)
+    trace = open_trace(path)
+    found = estimate(trace, gpu, fraction, work=read_work(trace, keep=False))  # the frame's trace goes at once
     missed = [found.metrics[f"{level}_miss_rate"] or 0.0 for level in ("l1d", "l2")]
     cycles = found.metrics["gpu_cycles"]
     assert cycles is not None

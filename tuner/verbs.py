@@ -64,7 +64,7 @@ def add_study(verbs: Any) -> None:
     made.add_argument("--rays", type=int, default=16, metavar="N", help="the target is the first frame's time with N occlusion rays, enough that one is a small step (default: %(default)s)")  # fmt: skip # noqa: E501
     made.add_argument("--first", type=int, metavar="N", help="render the first N frames of each orbit, and turns of N (default: all)")  # fmt: skip # noqa: E501
     made.add_argument("--tracing", choices=TRACINGS, default="software", help="as for run (default: %(default)s)")
-    made.add_argument("--no-oracle", action="store_true", help="leave out the controller that tries all candidates")
+    made.add_argument("--no-oracle", action="store_true", help="leave out the oracle, which renders several frames for each one: the study is shorter, and lacks the rows of the best possible choice")  # fmt: skip # noqa: E501
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps what was rendered")
 

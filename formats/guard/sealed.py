@@ -95,7 +95,10 @@ def _opened(root: Path) -> tuple[Path, bytes | None]:
         folder.chmod(0o700)
         found = _key(folder)
         if found is None:
-            print(f"warning: {folder / KEY}: is damaged; all compiled code is made again", file=sys.stderr)
+            print(
+                f"warning: {folder / KEY}: is damaged; all compiled code and facts of traces are made again",
+                file=sys.stderr,
+            )
             shutil.rmtree(folder)
             found = _key(own_folder(root))
         return folder, found
@@ -107,7 +110,8 @@ def _opened(root: Path) -> tuple[Path, bytes | None]:
 @cache
 def _without(folder: Path, reason: str) -> None:
     print(
-        f"warning: {folder}: compiled code cannot be kept: {reason}; RAYPLAY_CACHE names another folder",
+        f"warning: {folder}: compiled code and facts of traces cannot be kept: {reason};"
+        " RAYPLAY_CACHE names another folder",
         file=sys.stderr,
     )
 

@@ -79,6 +79,8 @@ def test_without_a_cache_nothing_is_kept_anywhere_else(tmp_path: Path) -> None:
     before = set(ROOT.rglob("*.nbi"))
     _, warnings = runs(LAUNCH, tmp_path / "a.trace", tmp_path / "file", HOME=str(tmp_path / "home"))
     [line] = warnings
-    assert line.startswith(f"warning: {tmp_path / 'file' / 'sealed'}: compiled code cannot be kept: ")
+    assert line.startswith(
+        f"warning: {tmp_path / 'file' / 'sealed'}: compiled code and facts of traces cannot be kept: "
+    )
     assert set(ROOT.rglob("*.nbi")) == before
     assert {path.name for path in tmp_path.iterdir()} == {"file", "a.trace"}

@@ -1,6 +1,7 @@
 """A capture equals an execution, byte for byte; a program that cannot be captured is one clear line."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.silicon.capture import CaptureSummary, capture
+from rayplay.silicon.capture import CaptureSummary, LaunchCapture, capture
 from rayplay.silicon.devices.executor import Executor
+from rayplay.silicon.instrument import SLOT_BYTES
+from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.launch import run_launch_file
 from tests.tracer.harness.random_programs import random_program
 
@@ -170,3 +173,20 @@ def test_an_instruction_without_notes_is_refused_with_its_line(tmp_path: Path) -
     (tmp_path / "random.toml").write_text(RANDOM)
     with pytest.raises(UserError, match=r"random.ptx:9:\d+: capture does not note the addresses of cp.async"):
         capture(tmp_path / "random.toml", tmp_path / "x.trace", Executor())
+
+
+def test_a_retry_keeps_to_the_memory() -> None:
+    """Six CTAs of a warp with 40 rows each, of which 400 fit: the retry records them in ranges."""
+    one = object.__new__(LaunchCapture)
+    one.warps, one.ctas, one.launch = 1, 6, SimpleNamespace(entry="k")
+    one.variants = SimpleNamespace(plan=SimpleNamespace(most_slots=0))
+    one.session = SimpleNamespace(memory_bytes=SLOT_BYTES * LANES * (400 + 2))
+    ranges: list[tuple[int, int]] = []
+    one._record = lambda rows, first: (ranges.append((first, int(rows.sum()))), None)
+    one._send = lambda places, notes, first: (False, None if len(ranges) > 1 else UserError("another path"))
+    one._range(np.full(6, 40), 2)
+    assert ranges == [(2, 240), (2, 384), (6, 192)]
+    one.session.memory_bytes //= 5
+    ranges.clear()
+    with pytest.raises(UserError, match="--memory must allow"):
+        one._range(np.full(1, 40), 2)

@@ -6,6 +6,7 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
+from rayplay.silicon.__main__ import parser
 from rayplay.silicon.correlate import (
     CALIBRATION,
     CHECK,
@@ -65,12 +66,22 @@ def test_kernel_times_are_compared_in_order_without_the_empty_kernel() -> None:
         {**row, "launch": "0", "kernel": "x", "warm_us": "13"},
         {**row, "launch": "1", "kernel": "y", "warm_us": "4"},
     ]
-    found = compare_times(PATH, rows, [("x 1x1x1", 11.0), ("y 1x1x1", 2.0)], 5.0)
+    rows.append({**row, "launch": "2", "kernel": "z", "warm_us": "3"})
+    (*_, last) = compare_times(PATH, rows, [("x 1x1x1", 11.0), ("y 1x1x1", 2.0), ("z 1x1x1", 2.0)], 0.0)
+    assert (last.measured, last.error, last.reason) == (0.0, None, "takes no longer than the empty kernel")
+    found = compare_times(PATH, rows[:-1], [("x 1x1x1", 11.0), ("y 1x1x1", 2.0)], 5.0)
     assert [(r.measured, r.simulated) for r in found] == [(10.0, 11.0), (1.0, None)]
     with pytest.raises(
         UserError, match="must have the launches of the trace, 1 from y 1x1x1 on; found 2 from x 1x1x1 on"
     ):
-        compare_times(PATH, rows, [("y 1x1x1", 1.0)], 0.0)
+        compare_times(PATH, rows[:-1], [("y 1x1x1", 1.0)], 0.0)
+
+
+@pytest.mark.parametrize("text", ["nan", "-1", "inf", "few"])
+def test_a_shortest_time_is_a_length(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(["correlate", "rtx2060", "--measured", "h100_suite", "--least-us", text])
+    assert "must be a number of microseconds, 0 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -79,6 +90,11 @@ def test_kernel_times_are_compared_in_order_without_the_empty_kernel() -> None:
         ("", "must have the columns gpu, quantity, value, unit"),
         ("a,b\n1,2\n", "found: a, b"),
         ("gpu,quantity,value,unit\nA,q,many,cycles\n", "value must be a number, found 'many': q"),
+        (
+            "# made\n\ngpu,quantity,value,unit\nA,q,1,c\nA,q\n",
+            "csv: line 5: must have 4 values, as the first row, not 2",
+        ),
+        ('gpu,quantity,value,unit\nA,"q"x,1,c\n', "csv: line 2: must be CSV: "),
         ("gpu,quantity,value,unit\nA,q,1,c\nB,q,1,c\n", "choose one card with --card, found none; there are: A, B"),
     ],
 )

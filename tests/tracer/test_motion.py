@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.free_space import nearest, world_triangles
+from rayplay.tracer.free_space import Walls, world_triangles
 from rayplay.tracer.motion import cameras, scenes
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
@@ -95,7 +95,18 @@ def test_an_orbit_that_walls_block_turns_on_the_spot() -> None:
 
 
 def test_lengths_of_rays_by_hand() -> None:
-    corners = world_triangles(room((0.0, 0.0, 0.0), 2.0))
+    walls = Walls(world_triangles(room((0.0, 0.0, 0.0), 2.0)))
     rays = np.array([(0.1, 0.2, 1.0), (0.0, 0.3, -4.0), (8.0, 0.1, 0.2)])
-    assert nearest(np.zeros(3), rays, corners) == pytest.approx([2, 0.5, 0.25])
-    assert nearest(np.array([0.0, 0.1, 5.0]), np.array([(0.1, 0.2, 1.0)]), corners) == [np.inf]
+    assert walls.nearest(np.zeros(3), rays) == pytest.approx([2, 0.5, 0.25])
+    assert walls.nearest(np.array([0.0, 0.1, 5.0]), np.array([(0.1, 0.2, 1.0)])) == [np.inf]
+
+
+def test_boxes_pass_by_no_triangle() -> None:
+    """Against one triangle after another, each in a box of its own."""
+    random = np.random.default_rng(1)
+    corners = random.uniform(-4, 4, (1000, 1, 3)) + random.uniform(-0.5, 0.5, (1000, 3, 3))
+    corners[:300, :, 1] = corners[:300, :1, 1]  # flat boxes
+    rays = np.concatenate([random.normal(size=(50, 3)), np.eye(3), -np.eye(3)])
+    alone = [Walls(one[None]).nearest(np.zeros(3), rays) for one in corners]
+    assert (Walls(corners).nearest(np.zeros(3), rays) == np.min(alone, axis=0)).all()
+    assert np.isinf(Walls(corners[:0]).nearest(np.zeros(3), rays)).all()

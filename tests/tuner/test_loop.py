@@ -20,7 +20,7 @@ from rayplay.tuner.hardware import HardwareRenderer
 from rayplay.tuner.kernel import SoftwareRenderer
 from rayplay.tuner.knobs import KNOBS, candidates, knob
 from rayplay.tuner.loop import Loop
-from rayplay.tuner.plant import Measured, Plant, no_plant
+from rayplay.tuner.plant import DECIDING, Measured, Plant, no_plant
 from rayplay.tuner.report import run_controllers, table_text, write_rows
 from rayplay.tuner.settings import Settings
 
@@ -250,3 +250,25 @@ def test_rows_of_a_run(renderer: SoftwareRenderer, tmp_path: Path) -> None:
         read = list(csv.DictReader(file))
     assert [float(row["measured_ms"]) for row in read] == [row["measured_ms"] for row in rows]
     assert (tmp_path / "rows.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_light_is_part_of_what_is_kept_and_a_size_of_what_is_allowed(renderer: SoftwareRenderer) -> None:
+    dark = SoftwareRenderer(SCENE)
+    assert dark.digest != SoftwareRenderer(replace(SCENE, lights=load("cornell").lights)).digest
+    with pytest.raises(UserError, match=r"--size 99999x99999: must have at most 16,777,216 pixels"):
+        renderer.render(renderer.scene.camera, (99999, 99999), Settings(1))
+
+
+def test_frames_of_the_loop_leave_no_facts_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, bytes] = {}
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.keep", kept.__setitem__)
+    renderer = HardwareRenderer(load("cornell"))
+    Plant(renderer, Gpu.load("mobile"), (64, 48), how="estimate")(renderer.scene.camera, Settings(1))
+    assert not kept
+
+
+def test_a_store_knows_the_estimator() -> None:
+    assert {"zatel/sample", "zatel/model", "zatel/paper/downscale.py", "zatel/sample/model_errors.csv"} <= set(
+        DECIDING["estimate"]
+    )
+    assert all("tuner/plant.py" in sources for sources in DECIDING.values())

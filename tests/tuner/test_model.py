@@ -130,3 +130,9 @@ def as_hong_and_kim(device: Device, launch: Launch, counted: Instructions) -> tu
     )  # fmt: skip
     values = (float(counted.compute), float(counted.uncoalesced), float(counted.coalesced))
     return gpu, hong_kim.Kernel(launch.threads_per_block, launch.blocks, device.max_blocks, *values)
+
+
+@pytest.mark.parametrize(("name", "value"), [("accesses", -1), ("accesses", 1025), ("region", 1025), ("probes", 2000)])
+def test_a_reading_has_a_sensible_number(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be at most 1024 and not negative, not {value}"):
+        Readings(**{name: value})

@@ -131,3 +131,15 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path
     )
     assert "Traceback" not in errors
     assert not list(tmp_path.iterdir())
+
+
+def test_a_forecast_takes_no_option_of_an_estimate_and_says_that_a_small_trace_is_replayed_whole(
+    tmp_path: Path,
+) -> None:
+    trace = make_trace(tmp_path / "one.trace", 2, (64, 8), 0)
+    asked = zatel("estimate", trace, "--gpu", "mobile", "--forecast")
+    assert asked.returncode == 0, asked.stderr
+    assert re.search(r"^1 +1\.00", asked.stdout, re.MULTILINE)
+    assert "it is replayed whole" in asked.stdout
+    refused = zatel("estimate", trace, "--gpu", "mobile", "--forecast", "--target-error", "5%")
+    assert (refused.returncode, "--forecast must not be given with --target-error" in refused.stderr) == (2, True)

@@ -28,6 +28,7 @@ from rayplay.zatel.sample.kept import Kept, packed, packed_traffic, unpacked, un
 from rayplay.zatel.sample.machine import (
     Matched,
     build,
+    check_inputs,
     comparable,
     functional_identity,
     machine_for,
@@ -116,10 +117,9 @@ def read_work(trace: Trace, keep: bool = True) -> Work:
 
     keep  whether later commands on the trace find in the cache what this one learns.
 
-    Raises ``UserError`` unless it is one launch that traces rays, and the errors of ``read_stream``.
+    Raises the errors of ``check_inputs`` and ``read_stream``.
     """
-    if trace.rows("kernels") != 1:
-        raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
+    check_inputs(trace)
     held, kept, begun = Held(), Kept(trace if keep else None), time.process_time()
     expect_program(trace)
     if arrays := kept.load("stream"):
@@ -136,7 +136,7 @@ def estimate(trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work 
 
     work  from ``read_work``, if known.
 
-    Raises ``UserError`` as ``read_work`` and ``draw`` do.
+    Raises ``UserError`` as ``check_inputs``, ``read_work`` and ``draw`` do.
     """
     return estimate_many(trace, [gpu], fraction, seed, work)[0]
 
@@ -167,6 +167,7 @@ def estimate_many(
     workers  replays at a time; the outcome does not depend on it.
     counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
     """
+    check_inputs(trace, gpus)
     work = work or read_work(trace)
     return [conclude(one) for one in replay_samples(trace, gpus, fraction, seed, work, workers, counts)]
 

@@ -11,7 +11,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.sample.intervals import STRATA
-from rayplay.zatel.sample.machine import machine_for
+from rayplay.zatel.sample.machine import check_inputs, machine_for
 from rayplay.zatel.sample.model_error import Spread, bounds, model_errors, nearest
 
 READING = 0.4  # of a full replay: all warps' rows and their functional caches, once (docs/estimate.md, "Cost")
@@ -47,7 +47,8 @@ class Forecast(NamedTuple):
 
 
 def population(trace: Trace, gpu: Gpu) -> Population:
-    """Count from the manifest and the small tables; no warp is read."""
+    """Count from the manifest and the small tables; no warp is read. Errors as of ``check_inputs``."""
+    check_inputs(trace, [gpu])
     warps, whole = trace.rows("warps"), machine_for(gpu, trace, 1.0)
     ctas = len(np.unique(trace.read("warps", ["cta_id"])["cta_id"]))
     rows = sum(trace.rows(name) for name in ("accesses", "rays") if name in trace.tables)

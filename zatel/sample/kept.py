@@ -25,7 +25,8 @@ from rayplay.zatel.replays.result_cache import trace_identity
 FOLDER = "zatel"
 LARGEST_BYTES = 1 << 28  # an object; a larger one is made again each time
 MOST_BYTES = 1 << 30  # all objects
-SOURCES = (*CODE, *FILES, "zatel/sample", "replay/gpu")
+EDITS = ("formats/edit/select.py", "formats/edit/renumber.py")
+SOURCES = (*CODE, *FILES, *EDITS, "zatel/sample", "zatel/paper/downscale.py", "replay/gpu")
 
 COUNTS = ("reads", "read_misses", "writes", "write_misses", "write_backs", "l1_accesses", "l1_misses")
 

@@ -6,6 +6,7 @@ rounded to whole ones. The L2 gets the capacity with which the sampled warps mis
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,27 @@ from rayplay.zatel.sample.rules import EVERY, Rules
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
+CACHES = ("l1", "l2", "rt_cache")  # units of a plug-in that an estimate cannot follow
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 LARGEST_L2 = 4.0  # times the whole GPU's
+
+
+def check_inputs(trace: Trace, gpus: Sequence[Gpu] = ()) -> None:
+    """Raise ``UserError`` unless the trace is one launch that traces rays; no warp is read.
+
+    Likewise for a plug-in of caches: an estimate follows all warps through caches with the engine's own replacement.
+    """
+    if trace.rows("kernels") != 1:
+        raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
+    if "rays" not in trace.tables or not trace.rows("rays") or not trace.rows("warps"):
+        raise UserError(f"{trace.path}: must trace rays, to be estimated")
+    for gpu in gpus:
+        caches = [unit for unit in gpu.plugin.units if unit in CACHES] if gpu.plugin else []
+        if gpu.plugin and caches:
+            raise UserError(
+                f"GPU {gpu.name}: its plug-in {gpu.plugin.name} acts on {', '.join(caches)}, whose contents a sample"
+                " cannot tell; replay the whole trace (rayplay replay)"
+            )
 
 
 def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -> Machine:

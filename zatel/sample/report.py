@@ -29,7 +29,7 @@ def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     return "\n".join(lines)
 
 
-def forecast_text(promised: Sequence[Forecast], is_read: bool) -> str:
+def forecast_text(promised: Sequence[Forecast], is_read: bool, is_small: bool) -> str:
     """A line per fraction: expected half width of each metric's interval, and the cost beside a full replay's."""
     lines = [f"{'fraction':<10}{'cost':>8}" + "".join(f"{name.removeprefix('gpu_')[:16]:>18}" for name in RULES)]
     for one in promised:
@@ -38,6 +38,8 @@ def forecast_text(promised: Sequence[Forecast], is_read: bool) -> str:
         lines.append(f"{one.fraction:<10.3g}{cost:>8.2f}{cells}")
     known = "was read before" if is_read else "is read for the first time; later estimates cost less"
     lines.append(f"half width of the 95 % intervals; cost in full replays, where the trace {known}")
+    if is_small:
+        lines.append("the trace is small: without --forecast it is replayed whole, whatever the fraction")
     return "\n".join(lines)
 
 

@@ -23,11 +23,13 @@ SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: Work | None = None) -> list[Estimate]:
     """Estimate until the cycles' 95 % interval is within ``target``, or all CTAs are replayed.
 
+    The choice does not depend on the cache: the same inputs give the same bytes.
+
     target  half width of the interval, as a share of the cycles. Errors as of ``estimate``.
     """
-    of, known = population(trace, gpu), work is not None or Kept(trace).holds("stream")
+    of = population(trace, gpu)
     found: list[Estimate] = []
-    fraction = cheapest([forecast(trace, gpu, of, one, ERRORS) for one in fractions(of)], target, known)
+    fraction = cheapest([forecast(trace, gpu, of, one, ERRORS) for one in fractions(of)], target, False)
     while fraction < 1.0 and len(found) < MOST_SAMPLES:
         work = work or read_work(trace)
         found.append(estimate(trace, gpu, fraction, seed, work))
@@ -44,7 +46,7 @@ def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: W
 def expected(trace: Trace, gpu: Gpu) -> tuple[list[Forecast], bool]:
     """Forecast of the fractions ``SHOWN`` that are possible, and whether the trace was read before."""
     of = population(trace, gpu)
-    possible = [one for one in SHOWN if one * of.ctas >= LEAST_CTAS]
+    possible = [one for one in SHOWN if one == 1.0 or one * of.ctas >= LEAST_CTAS]
     return [forecast(trace, gpu, of, one, ERRORS) for one in possible], Kept(trace).holds("stream")
 
 
@@ -60,7 +62,7 @@ def fractions(of: Population) -> list[float]:
 def cheapest(promised: list[Forecast], target: float, known: bool) -> float:
     """Least fraction whose interval should have the half width ``target``; 1 where a full replay costs no more.
 
-    known  whether the trace was read before.
+    known  whether the trace was read for a sample before this one.
     """
     for one in promised:
         if exact.length(one.sampling, one.model) <= target:

@@ -13,12 +13,14 @@ import numpy as np
 from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.replays.metrics import RULES as METRICS
 from rayplay.zatel.replays.metrics import relative_error
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
-from rayplay.zatel.sample.estimate import Outcome, Work, conclude, read_work, replay_samples
+from rayplay.zatel.sample.estimate import Outcome, Work, checked_fraction, conclude, read_work, replay_samples
+from rayplay.zatel.sample.machine import check_inputs
 from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
 
 MADE_FOR = {"controllers": "bunny", "matched_l2": "park", "slices": "wknd"}
@@ -57,7 +59,11 @@ class Verdict(NamedTuple):
 
 
 def trials(paths: Sequence[Path], gpus: Sequence[str], fraction: float, seeds: int, store: Store) -> list[Trial]:
-    """All estimates of all scenes, which are called as their traces; full replays are kept in ``store``."""
+    """All estimates of all scenes, which are called as their traces; full replays are kept in ``store``.
+
+    Raises ``UserError``, before anything is replayed, as ``check_request`` does.
+    """
+    check_request(paths, gpus, fraction)
     found: list[Trial] = []
     for path in tqdm(paths, "scenes", unit="scene", disable=None):
         trace = open_trace(path)
@@ -67,9 +73,26 @@ def trials(paths: Sequence[Path], gpus: Sequence[str], fraction: float, seeds: i
     return found
 
 
+def check_request(paths: Sequence[Path], gpus: Sequence[str], fraction: float) -> None:
+    """Raise ``UserError`` for a fraction, GPU or trace that cannot be estimated, and for two of one name."""
+    checked_fraction(fraction)
+    machines = [load(name) for name in gpus]
+    for path in paths:
+        check_inputs(open_trace(path), machines)
+    for option, names in (("--gpu", [one.name for one in machines]), ("TRACE", [scene_name(path) for path in paths])):
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise UserError(f"{option}: must name each once, in the study's rows, but has {name} again")
+
+
+def scene_name(path: Path) -> str:
+    """Name of a trace up to its first dot, which the study's rows have."""
+    return path.name.partition(".")[0]
+
+
 def of_scene(trace: Trace, name: str, fraction: float, seeds: int, work: Work, store: Store) -> Iterator[Trial]:
     """Estimates of one scene on one GPU, with every rule and without each."""
-    gpu, scene = load(name), trace.path.name.partition(".")[0]
+    gpu, scene = load(name), scene_name(trace.path)
     full = simulate_runs(trace, [Run(gpu)], store)[0].metrics
     for seed in range(1, seeds + 1):
         replays: dict[tuple[bool, ...], Outcome] = {}

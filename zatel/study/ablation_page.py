@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rayplay.formats.place.publish import atomic_file
 from rayplay.zatel.replays.metrics import RULES as METRICS
 from rayplay.zatel.sample.rules import Rules
 from rayplay.zatel.study.ablation import MADE_FOR, Trial, Verdict, verdicts
@@ -35,9 +36,12 @@ def write_page(folder: Path, found: Sequence[Trial], request: dict[str, str | fl
     scenes = ", ".join(dict.fromkeys(one.scene for one in found))
     text = HEAD.format(**request, scenes=scenes) + errors_table(found) + ABLATION + rules_table(judged)
     text += "\n![Gain of each rule](ablation.png)\n\nEvery estimate is a row of [trials.csv](trials.csv).\n"
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    write_trials(folder / "trials.csv", found)
-    draw(folder / "ablation.png", judged)
+    with atomic_file(folder / "trials.csv") as partial:
+        write_trials(partial, found)
+    with atomic_file(folder / "ablation.png") as partial:
+        draw(partial, judged)
+    with atomic_file(folder / "README.md") as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def errors_table(found: Sequence[Trial]) -> str:
@@ -110,7 +114,7 @@ def draw(path: Path, judged: Sequence[Verdict]) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("error without the rule - error with it, percentage points (two standard errors)")
     axes.legend()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, format="png")
     pyplot.close(figure)
 
 

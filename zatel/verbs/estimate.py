@@ -48,12 +48,20 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
 
     seed = checked_seed(arguments)
     check_json_target(arguments.out, KEYS, "estimate")
+    if arguments.forecast:
+        given = [
+            name for name in ("fraction", "target_error", "against", "out") if getattr(arguments, name) is not None
+        ]
+        if given:
+            raise UserError(f"--forecast must not be given with --{given[0].replace('_', '-')}: nothing is replayed")
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
     trace, (gpu, name) = open_trace(arguments.trace), described(arguments)
     if arguments.forecast:
         promised, is_read = expected(trace, gpu)
-        answer(arguments, [forecast_text(promised, is_read)], lambda: records.forecast(promised, is_read))
+        answer(
+            arguments, [forecast_text(promised, is_read, is_small(trace))], lambda: records.forecast(promised, is_read)
+        )
         return 0
     full = full_metrics(open_result(arguments.against), trace, gpu) if arguments.against else None
     target = None if arguments.target_error is None else percentage(arguments.target_error)

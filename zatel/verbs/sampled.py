@@ -29,22 +29,12 @@ def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) 
 
 
 def described(arguments: argparse.Namespace) -> tuple["Gpu", str]:
-    """The GPU with the plug-in, if any, and its name in the file that the verb writes.
-
-    Raises ``UserError`` for a plug-in of caches: an estimate follows all warps through caches with the engine's own
-    replacement.
-    """
+    """The GPU with the plug-in, if any, and its name in the file that the verb writes."""
     from rayplay.replay.gpu.description import load as load_gpu
 
     gpu = load_gpu(arguments.gpu, plugin=arguments.plugin)
     if gpu.plugin is None:
         return gpu, arguments.gpu
-    caches = [unit for unit in gpu.plugin.units if unit in ("l1", "l2", "rt_cache")]
-    if caches:
-        raise UserError(
-            f"--plugin {arguments.plugin}: acts on {', '.join(caches)}, whose contents a sample cannot tell; replay the"
-            " whole trace (rayplay replay)"
-        )
     return gpu, f"{arguments.gpu} with {gpu.plugin.name} {gpu.plugin.digest[:16]}"
 
 

@@ -120,7 +120,7 @@ def test_a_folder_that_others_may_write_is_no_cache(folder: Path, capsys, damage
         assert sealed.load(name) is None
         sealed.keep(name, data)
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"warning: {folder}: compiled code cannot be kept: ")
+    assert line.startswith(f"warning: {folder}: compiled code and facts of traces cannot be kept: ")
     assert line.endswith("; RAYPLAY_CACHE names another folder")
 
 
@@ -179,7 +179,7 @@ def test_an_odd_cache_is_used_or_costs_one_line(tmp_path: Path, monkeypatch, cap
     assert sealed.load("a.o") == (b"new" if given == "with space" else None)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == (given != "with space")
-    assert all(": compiled code cannot be kept: " in line for line in lines)
+    assert all(": compiled code and facts of traces cannot be kept: " in line for line in lines)
 
 
 def test_the_folders_that_are_made_are_the_users_alone(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Facts that estimates of a trace share: the same answers from the cache as without it, and nothing of others."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.sample.estimate import Estimate, estimate, estimate_many, read_work
-from rayplay.zatel.sample.kept import Kept
+from rayplay.zatel.sample.kept import SOURCES, Kept
 from rayplay.zatel.sample.machine import match
 from rayplay.zatel.sample.report import as_json
 from rayplay.zatel.sample.rows import as_source, read_rows
 
+ELSEWHERE = ("zatel/replays", "zatel/__init__.py")  # replays, and the names of metrics: nothing of them is kept
 GPU = ["sm.kernel_launch_cycles=100"]
 
 
@@ -84,3 +86,22 @@ def test_a_trace_in_memory_or_of_one_use_keeps_nothing(trace: Trace, kept: dict)
     estimate(trace, load("mobile", GPU), 0.25, 1, read_work(trace, keep=False))
     assert Kept(part).load("stream") is None
     assert not kept
+
+
+def test_the_sources_of_an_object_hold_all_that_zatel_imports() -> None:
+    """Modules of ``zatel`` and ``formats.edit`` that the estimator imports decide its objects."""
+    root = Path(__file__).resolve().parents[3]
+    seen: set[Path] = set()
+    left = [*(root / "zatel" / "sample").glob("*.py"), *(root / "zatel" / "model").glob("*.py")]
+    while left:
+        path = left.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in re.findall(
+            r"^from rayplay\.((?:zatel|formats\.edit)[\w.]*) import", path.read_text(), re.MULTILINE
+        ):
+            found = root / (name.replace(".", "/") + ".py")
+            left += [found] if found.exists() else []
+    deciding = [root / source for source in (*SOURCES, *ELSEWHERE)]
+    assert not [path for path in seen if not any(path.is_relative_to(source) for source in deciding)]

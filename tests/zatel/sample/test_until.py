@@ -67,3 +67,17 @@ def test_broken_promises_end_in_the_full_replay(trace: Trace, monkeypatch: pytes
     monkeypatch.setattr(until, "ERRORS", perfect)
     found = estimate_until(trace, gpu, 0.001, 1, work)
     assert [one.share < 1.0 for one in found] == [True, True, False]
+
+
+def test_the_choice_does_not_depend_on_what_is_kept(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the target of a fraction near a half: everything is cheaper only where the trace must be read first."""
+    gpu, chosen = load("mobile", GPU), []
+    monkeypatch.setattr(until, "LEAST_CTAS", 46)
+    monkeypatch.setattr(until, "replay_whole", lambda trace, gpu: chosen.append("whole"))
+    monkeypatch.setattr(until, "estimate", lambda *arguments: chosen.append("part") or 1 / 0)
+    promise = forecast(trace, gpu, population(trace, gpu), 0.49, until.ERRORS)
+    monkeypatch.setattr(until, "forecast", lambda *arguments: promise._replace(first=1.0, cost=0.6))
+    width = exact.length(promise.sampling, promise.model)
+    for work in (None, read_work(trace), None):  # the last one with a warm cache
+        estimate_until(trace, gpu, width, 1, work)
+    assert chosen == ["whole"] * 3

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.replays.metrics import RULES as METRICS
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.sample.estimate import conclude, estimate, read_work, replay_samples
 from rayplay.zatel.sample.rules import EVERY, OF_REPLAY, Rules
-from rayplay.zatel.study.ablation import Trial, of_scene, verdicts
+from rayplay.zatel.study.ablation import Trial, of_scene, trials, verdicts
 from rayplay.zatel.verbs.ablate import ablate_verb
 
 GPU = ["sm.kernel_launch_cycles=100"]
@@ -80,3 +81,16 @@ def test_the_study_writes_its_page(trace: Trace, tmp_path: Path) -> None:
     assert (tmp_path / "study" / "ablation.png").stat().st_size > 5000
     again = list(of_scene(trace, "mobile", 0.25, 2, read_work(trace), Store(tmp_path / "store")))
     assert [f"{one.errors['gpu_cycles']:.5f}" for one in again] == [row["gpu_cycles"] for row in rows]
+
+
+def test_a_wrong_request_is_refused_before_a_replay(trace: Trace, tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    for paths, gpus, fraction, message in (
+        ([trace.path], ["mobile"], 2.0, "--fraction must be"),
+        ([trace.path], ["mobile", "none"], 0.25, "none"),
+        ([trace.path], ["mobile", "mobile"], 0.25, "--gpu: must name each once"),
+        ([trace.path, trace.path], ["mobile"], 0.25, "TRACE: must name each once, .* has small again"),
+    ):
+        with pytest.raises(UserError, match=message):
+            trials(paths, gpus, fraction, 1, store)
+    assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]

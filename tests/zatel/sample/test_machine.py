@@ -1,0 +1,42 @@
+"""Traces and GPUs that an estimate refuses by each way in, before a warp is read."""
+
+from pathlib import Path
+
+import pytest
+
+import rayplay
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import load
+from rayplay.zatel.sample.estimate import estimate_many, read_work
+from rayplay.zatel.sample.until import estimate_until, expected
+from rayplay.zatel.sample.whole import replay_whole
+
+FIFO = Path(__file__).resolve().parents[3] / "examples" / "policies" / "fifo.py"
+
+
+def test_plug_ins_of_caches_are_refused_by_every_door(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trace, "batches", None)  # no warp is read
+    gpu = load("mobile", plugin=FIFO)
+    for door in (
+        lambda: rayplay.estimate(trace, gpu), lambda: rayplay.estimate(trace, gpu, target_error=0.05),
+        lambda: rayplay.whatif(trace, gpu, ["rt.warps*2"], 0.5), lambda: expected(trace, gpu),
+        lambda: replay_whole(trace, gpu),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=r"GPU .*: its plug-in .* acts on .*, whose contents a sample cannot tell"):
+            door()
+
+
+@pytest.mark.parametrize(("gone", "message"), [("rays", "must trace rays"), ("warps", "must trace rays"),
+                                               ("kernels", "must be one launch")])  # fmt: skip
+def test_a_trace_without_rays_is_refused_by_every_door(
+    trace: Trace, gone: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu, rows = load("mobile"), Trace.rows
+    monkeypatch.setattr(Trace, "rows", lambda self, name: 0 if name == gone else rows(self, name))
+    for door in (
+        lambda: read_work(trace), lambda: estimate_many(trace, [gpu], 0.5), lambda: estimate_until(trace, gpu, 0.1),
+        lambda: expected(trace, gpu), lambda: replay_whole(trace, gpu),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=message):
+            door()
