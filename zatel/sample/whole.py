@@ -3,11 +3,12 @@
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.estimate import Estimate
 from rayplay.zatel.sample.intervals import Interval
-from rayplay.zatel.sample.machine import check_inputs, machine_for
+from rayplay.zatel.sample.machine import machine_for
 from rayplay.zatel.sample.replay import replay_trace
 
 INTERVAL_CYCLES = 10_000
@@ -27,9 +28,11 @@ def is_small(trace: Trace) -> bool:
 def replay_whole(trace: Trace, gpu: Gpu) -> Estimate:
     """The full replay as an estimate from all warps, whose intervals have no width.
 
-    Raises the errors of ``check_inputs`` and ``replay``.
+    Several launches, and those without rays, have one too. Raises the errors of ``replay``, and ``UserError`` for a
+    trace without warps.
     """
-    check_inputs(trace, [gpu])
+    if not trace.rows("warps"):
+        raise UserError(f"{trace.path}: must have warps, to be estimated")
     replayed = replay_trace(trace, gpu, INTERVAL_CYCLES)
     metrics = {name: replayed.summary[name] for name in RULES}
     intervals = {name: None if value is None else Interval(value, value) for name, value in metrics.items()}
