@@ -26,7 +26,7 @@ def choose_warp(state: rt.RtUnit, core: int) -> int:
 
 @hook("rt.choose_lane")
 def choose_lane(state: rt.RtUnit, records: rays.Records, at: int, rest: int) -> int:
-    """Choose the lane whose record the slot requests next: a bit of ``rest``. By default, and for no bit, the lowest."""
+    """Choose the lane whose record the slot requests next, a bit of ``rest``. By default, or for none, the lowest."""
     return lowest_bit(rest)
 
 
