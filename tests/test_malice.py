@@ -50,6 +50,10 @@ def calls(tree: ast.AST) -> set[str]:
     return found
 
 
+RUNS = {"replay/plugin/load.py": {"exec"}, "replay/jit/hooks.py": {"exec"}}
+"""Where text is run: a plug-in that the user names (SECURITY.md); a hook's call, in the engine's words."""
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_code_comes_out_of_a_file(path: Path) -> None:
     tree, name = ast.parse(path.read_text()), str(path.relative_to(ROOT))
@@ -58,7 +62,7 @@ def test_no_code_comes_out_of_a_file(path: Path) -> None:
     for module, allowed in WHERE.items():
         assert module not in used or name in allowed, f"{name} may not import {module}"
     forbidden = {"eval", "exec", "os.system", "os.popen", "shell=True", "allow_pickle=True", "yaml.load", "__import__"}
-    assert not calls(tree) & forbidden
+    assert calls(tree) & forbidden == RUNS.get(name, set())
 
 
 WATCH = """

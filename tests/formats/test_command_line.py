@@ -187,7 +187,7 @@ def test_docs_prints_the_page(monkeypatch, capsys) -> None:
     [
         (
             lambda path: (path / MANIFEST).unlink(),
-            "must be a trace, result, prediction or profile, but it has no manifest.json",
+            "must be a trace, result, prediction, profile or energy, but it has no manifest.json",
         ),
         (lambda path: (path / MANIFEST).write_text("{"), "manifest.json: must be"),
         (lambda path: (path / "rays-00000.parquet").unlink(), "rays-00000.parquet: must be a file"),
@@ -205,7 +205,7 @@ def test_a_damaged_trace_is_one_line(monkeypatch, capsys, tmp_path: Path, verb, 
 
 
 @pytest.mark.parametrize(("verb", "what"), [
-    ("show", "trace, result, prediction or profile"), ("check", "trace, result, prediction or profile"),
+    ("show", "trace, result, prediction, profile or energy"), ("check", "trace, result, prediction, profile or energy"),
     ("stats", "rayplay trace"), ("compare", "rayplay result"),
 ])  # fmt: skip
 @pytest.mark.parametrize(("name", "found"), [
