@@ -74,9 +74,9 @@ class Run:
     @cached_property
     def changes(self) -> list[tuple[str, object, object]]:
         """Key, value, value of the base, of each difference from the GPU of this name that comes with the package."""
-        from rayplay.replay.gpu.description import FOLDER, load
+        from rayplay.replay.gpu.description import load, shipped
 
-        if not (FOLDER / f"{Path(str(self.gpu.get('name'))).name}.toml").is_file():
+        if str(self.gpu.get("name")) not in shipped():
             return []
         ours, base = flat(self.gpu), flat(asdict(load(str(self.gpu["name"]), [])))
         keys = [key for key in ours if ours[key] != base.get(key)]

@@ -12,5 +12,6 @@ LAYERS = (
     "measure",
     "simulate",
     "correlate",
+    "fit",
 )
 """Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""

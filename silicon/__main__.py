@@ -141,7 +141,7 @@ def _correlate(options: argparse.Namespace) -> int:
     else:
         wanted = [row["quantity"] for row in rows]
         (simulated,) = simulate_suite([gpu], wanted).values()
-        found = correlate.compare_suite(options.measured, rows, simulated)
+        found = correlate.compare_suite(options.measured, rows, simulated, 1e3 * gpu.sm.clock_khz)
     records = correlate.records_of(gpu.name, found)
     if options.out:
         _write_csv(options.out, records)

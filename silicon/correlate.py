@@ -21,6 +21,7 @@ from rayplay.formats.guard.text import read_text
 from rayplay.silicon.simulate import Simulated
 
 SPLIT = Path(__file__).with_name("split.toml")
+PER_CYCLE, BYTES_PER_SECOND = "B/clk", {"GB/s": 1e9, "GiB/s": float(1 << 30)}
 CALIBRATION, CHECK = "calibration", "check"
 QUANTITY_COLUMNS, TIME_COLUMNS = ("gpu", "quantity", "value", "unit"), ("gpu", "kernel", "launch", "grid", "warm_us")
 
@@ -98,12 +99,16 @@ def is_times(rows: Sequence[Mapping[str, str]]) -> bool:
     return bool(rows) and set(TIME_COLUMNS) <= rows[0].keys()
 
 
-def compare_suite(path: Path, rows: Sequence[Mapping[str, str]], simulated: Sequence[Simulated]) -> list[Row]:
-    """Measured quantities beside the suite's."""
+def compare_suite(
+    path: Path, rows: Sequence[Mapping[str, str]], simulated: Sequence[Simulated], clock_hz: float
+) -> list[Row]:
+    """Measured quantities beside the suite's; ``clock_hz`` of the SMs makes B/clk of it bytes a second."""
     known = {each.quantity: each for each in simulated}
     made = []
     for row in rows:
         ours, value = known.get(row["quantity"]), _number(path, row, "value")
+        if ours is not None and ours.unit == PER_CYCLE and row["unit"] in BYTES_PER_SECOND:
+            ours = Simulated(ours.quantity, row["unit"], ours.value * clock_hz / BYTES_PER_SECOND[row["unit"]])
         reason = ""
         if ours is None:
             reason = "no micro-benchmark of the suite has this quantity"

@@ -37,7 +37,8 @@ class SuiteRun:
         self.module = ptx.parse(program(), "suite.ptx")
         self.loaded = device.load_text(program(), self.module)
         self.out = device.take(OUT_BYTES)
-        self.data = device.take(8 * max(micro.words for micro in suite()) + 8)
+        self.sms = device.card.sms
+        self.data = device.take(8 * max(micro.buffer_words(self.sms) for micro in suite()) + 8)
         self.flushed_bytes = FLUSHES * device.card.l2_bytes
         self.flushed = device.take(self.flushed_bytes)
 
@@ -46,21 +47,22 @@ class SuiteRun:
         found = []
         for _ in range(REPEATS):
             few, many = (self._cycles(micro, k) for k in (0, 1))
-            found.append(micro.value(few, many, 1))
+            found.append(micro.value(few, many, 1, self.sms))
         return Measured(micro.quantity, micro.unit, statistics.median(found), min(found), max(found))
 
     def _cycles(self, micro: Micro, which: int) -> float:
         if micro.stride_bytes:
-            self._launch("link", 1, micro.words * 8 // micro.stride_bytes, micro.stride_bytes)
+            self._launch("link", 1, 1, micro.words * 8 // micro.stride_bytes, micro.stride_bytes)
         else:
-            self.device.fill(self.data, max(8 * micro.words, 8), 0)
+            self.device.fill(self.data, max(8 * micro.buffer_words(self.sms), 8), 0)
         if micro.cold:
             self.device.fill(self.flushed, self.flushed_bytes, 0x5A)
-        self._launch(micro.kernels[which], micro.threads, micro.steps[which], 1)
+        seed = micro.steps[1] if micro.ctas and micro.cold else 1
+        self._launch(micro.kernels[which], micro.grid(self.sms), micro.threads, micro.steps[which], seed)
         return float(self.device.read(self.out, 8).view("u8")[0])
 
-    def _launch(self, entry: str, threads: int, steps: int, seed: int) -> None:
-        launch = ComputeLaunch(self.module, entry, (1, 1, 1), (threads, 1, 1), (), DeviceMemory())
+    def _launch(self, entry: str, ctas: int, threads: int, steps: int, seed: int) -> None:
+        launch = ComputeLaunch(self.module, entry, (ctas, 1, 1), (threads, 1, 1), (), DeviceMemory())
         params = (
             *(v.to_bytes(8, "little") for v in (self.out, self.data)),
             *(v.to_bytes(4, "little") for v in (steps, seed)),

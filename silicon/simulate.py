@@ -54,18 +54,42 @@ def simulate_launches(trace: Path, gpu: Gpu) -> list[tuple[str, float]]:
 def simulate_suite(gpus: Sequence[Gpu], only: Sequence[str] = ()) -> dict[str, list[Simulated]]:
     """Per GPU (its name) the micro-benchmarks, all or, where there are some, ``only`` these quantities.
 
-    The launches are traced into a folder of their own, which is removed. Raises ``UserError`` as ``simulate`` does.
+    Raises ``UserError`` as ``simulate`` does.
     """
-    chosen = [micro for micro in suite() if not only or micro.quantity in only]
-    if not chosen:
-        return {gpu.name: [] for gpu in gpus}
-    with tempfile.TemporaryDirectory(prefix="rayplay-suite-") as folder:
-        trace = Path(folder) / "suite.trace"
-        places = trace_suite(chosen, trace)
-        return {gpu.name: list(_values(chosen, places, trace, gpu)) for gpu in gpus}
+    with TracedSuite(only) as traced:
+        return {gpu.name: traced.replay(gpu) for gpu in gpus}
 
 
-def trace_suite(chosen: Sequence[Micro], out: Path) -> list[tuple[int, int]]:
+class TracedSuite:
+    """Micro-benchmarks, traced once for each number of SMs, in a folder that goes with this object.
+
+    only  their quantities; empty for all.
+    """
+
+    def __init__(self, only: Sequence[str] = ()) -> None:
+        self.chosen = [micro for micro in suite() if not only or micro.quantity in only]
+        self.places: dict[int, tuple[Path, list[tuple[int, int]]]] = {}
+
+    def __enter__(self) -> "TracedSuite":
+        self.folder = tempfile.TemporaryDirectory(prefix="rayplay-suite-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.folder.cleanup()
+
+    def replay(self, gpu: Gpu) -> list[Simulated]:
+        """The micro-benchmarks on a GPU."""
+        if not self.chosen:
+            return []
+        sms = gpu.sm.count if any(micro.ctas for micro in self.chosen) else 1
+        if sms not in self.places:
+            trace = Path(self.folder.name) / f"suite-{sms}.trace"
+            self.places[sms] = trace, trace_suite(self.chosen, trace, sms)
+        trace, places = self.places[sms]
+        return list(_values(self.chosen, places, trace, gpu))
+
+
+def trace_suite(chosen: Sequence[Micro], out: Path, sms: int = 1) -> list[tuple[int, int]]:
     """Write one trace of the launches of micro-benchmarks; returns the numbers of each one's two timed launches."""
     module, numbering, places = ptx.parse(program(), "suite.ptx"), Numbering(), []
     with TraceWriter(out, {"command": "correlate", "inputs": {}}) as writer:
@@ -73,17 +97,18 @@ def trace_suite(chosen: Sequence[Micro], out: Path) -> list[tuple[int, int]]:
         for micro in chosen:
             pair = []
             for kernel, steps in zip(micro.kernels, micro.steps, strict=True):
-                data = memory.allocate(8 * micro.words + 8, name="data of a chase")
+                data = memory.allocate(8 * micro.buffer_words(sms) + 8, name="data of a chase")
                 if micro.stride_bytes and micro.cold:
                     _link(memory, data, micro)
-                runs = [(kernel, micro.threads, steps, 1)]
+                seed = micro.steps[1] if micro.ctas and micro.cold else 1
+                runs = [(kernel, micro.grid(sms), micro.threads, steps, seed)]
                 if micro.stride_bytes and not micro.cold:
-                    runs.insert(0, ("link", 1, 8 * micro.words // micro.stride_bytes, micro.stride_bytes))
+                    runs.insert(0, ("link", 1, 1, 8 * micro.words // micro.stride_bytes, micro.stride_bytes))
                 out_address = memory.allocate(OUT_BYTES, name="results")
-                for entry, threads, count, seed in runs:
+                for entry, ctas, threads, count, seed in runs:
                     numbers = (*((v, 8) for v in (out_address, data)), *((v, 4) for v in (count, seed)))
                     params = tuple(v.to_bytes(size, "little") for v, size in numbers)
-                    launch = ComputeLaunch(module, entry, (1, 1, 1), (threads, 1, 1), params, memory)
+                    launch = ComputeLaunch(module, entry, (ctas, 1, 1), (threads, 1, 1), params, memory)
                     run_compute_launch(launch, writer, progress=False, numbering=numbering)
                 pair.append(numbering.kernels - 1)
             places.append((pair[0], pair[1]))
@@ -104,5 +129,5 @@ def _values(chosen: Sequence[Micro], places: Sequence[tuple[int, int]], trace: P
         zip(kernels["kernel_id"].tolist(), (kernels["end_cycle"] - kernels["start_cycle"]).tolist(), strict=True)
     )
     for micro, (few, many) in zip(chosen, places, strict=True):
-        value = micro.value(cycles[few], cycles[many], micro.passes)
+        value = micro.value(cycles[few], cycles[many], micro.passes, gpu.sm.count)
         yield Simulated(micro.quantity, micro.unit, value)

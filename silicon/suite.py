@@ -16,6 +16,8 @@ SHORT, LONG = 64, 192
 PASSES = 2
 UNROLLED = 8
 STREAM_WORDS = 4096  # 32 KiB
+SWEEP_THREADS, SWEEP_BYTES, SWEPT = 512, 8192, 4  # a CTA's threads, its bytes a step, steps that an iteration has
+SHARED_BLOCKS = 64  # 512 KiB, which all SMs read from the L2
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Micro:
     words     64-bit words of the buffer, a chase of ``stride_bytes`` written by the kernel ``link``; 0 for none.
     passes    times that a launch does its steps, of which the clock sees the last alone.
     cold      whether caches must be empty.
+    ctas      CTAs for each SM, of which each reads its own bytes a step; 0: one CTA in all. ``unit`` is then B/clk.
     """
 
     quantity: str
@@ -40,11 +43,20 @@ class Micro:
     stride_bytes: int = 0
     passes: int = 1
     cold: bool = False
+    ctas: int = 0
 
-    def value(self, few_cycles: float, many_cycles: float, passes: int) -> float:
+    def grid(self, sms: int) -> int:
+        """CTAs of a launch on a GPU of ``sms`` SMs."""
+        return self.ctas * sms or 1
+
+    def buffer_words(self, sms: int) -> int:
+        """64-bit words of the buffer on a GPU of ``sms`` SMs."""
+        return self.words * (sms if self.ctas and self.cold else 1)
+
+    def value(self, few_cycles: float, many_cycles: float, passes: int, sms: int) -> float:
         """The measured quantity from the cycles of the two launches, of ``passes`` passes each."""
         step = (many_cycles - few_cycles) / passes / (self.steps[1] - self.steps[0])
-        return self.bytes / step if self.bytes else step
+        return self.bytes * self.grid(sms) / step if self.bytes else step
 
 
 INTEGER = {
@@ -260,6 +272,43 @@ STEP:
 """
 
 
+def sweep(name: str, blocks: int, passes: int) -> str:
+    """A kernel whose CTAs each read ``steps`` blocks of 8 KiB, past the L1, from one that ``seed`` sets; of ``blocks``."""
+    loads = [
+        f"""add.u32 %r5, %r4, {k}; and.b32 %r5, %r5, {blocks - 1}; mul.wide.u32 %b6, %r5, {SWEEP_BYTES};
+    add.u64 %b6, %b4, %b6; ld.global.cg.v4.u32 {_registers(k, 4)}, [%b6];"""
+        for k in range(SWEPT)
+    ]
+    steps = "\n    ".join([*loads, *(f"xor.b32 %r1, %r1, %v{4 * k};" for k in range(SWEPT))])
+    return f""".visible .entry {name}{SIGNATURE}
+.maxntid {SWEEP_THREADS}, 1, 1
+{{
+{REGISTERS}    mov.u32 %r1, 0;
+    mov.u32 %n5, %tid.x;
+    mul.wide.u32 %b4, %n5, 16;
+    add.u64 %b4, %b4, %b2;
+    mov.u32 %r6, %ctaid.x;
+    mov.u32 %n3, 0;
+PASS:
+    bar.sync 0;
+    mov.u32 %n4, 0;
+    mul.lo.u32 %r4, %r6, %n2;
+    mov.u64 %t1, %clock64;
+STEP:
+    {steps}
+    add.u32 %r4, %r4, {SWEPT};
+    add.u32 %n4, %n4, {SWEPT};
+    setp.lt.u32 %p, %n4, %n1;
+    @%p bra STEP;
+    bar.sync 0;
+    mov.u64 %t2, %clock64;
+    add.u32 %n3, %n3, 1;
+    setp.lt.u32 %p, %n3, {passes};
+    @%p bra PASS;
+{LAST}}}
+"""
+
+
 FOLLOW = {
     "l1_hit": ("ld.global.ca.u64 %b4, [%b4];", 64, 128, 256, 2, False),  # 8 KiB
     "l2_hit": ("ld.global.cg.u64 %b4, [%b4];", 1024, 256, 2048, 2, False),  # 256 KiB, not in the L1
@@ -300,6 +349,22 @@ def suite() -> Iterator[Micro]:
         yield Micro(
             f"bank_conflict_{stride}", "cycles", stream(name, "shared", 1, stride), (name,) * 2, (64, 256),
             passes=PASSES,
+        )  # fmt: skip
+
+
+    yield from bandwidths()
+
+
+def bandwidths() -> Iterator[Micro]:
+    """Bandwidths of the memory of a whole GPU, all of its SMs at work: bytes a cycle of the SMs' clock."""
+    for quantity, blocks, passes, ctas in (("l2_read", SHARED_BLOCKS, PASSES, 2), ("dram_read", 1 << 24, 1, 2)):
+        steps = (8, 24)
+        cold = quantity == "dram_read"
+        words = (steps[1] * ctas if cold else SHARED_BLOCKS) * SWEEP_BYTES // 8
+        text = sweep(f"sweep_{quantity}", blocks, passes)
+        yield Micro(
+            quantity, "B/clk", text, (f"sweep_{quantity}",) * 2, steps, threads=SWEEP_THREADS, bytes=SWEEP_BYTES,
+            words=words, passes=passes, cold=cold, ctas=ctas,
         )  # fmt: skip
 
 

@@ -110,9 +110,9 @@ def datasets() -> Iterator[str]:
 
 def gpus() -> Iterator[str]:
     """Names of the GPUs that come with the package."""
-    from rayplay.replay.gpu.description import FOLDER
+    from rayplay.replay.gpu.description import shipped
 
-    return iter(sorted(path.stem for path in FOLDER.glob("*.toml")))
+    return iter(shipped())
 
 
 def subjects() -> list[str]:

@@ -108,15 +108,15 @@ def machine_code() -> Check:
 def gpu_descriptions() -> Check:
     """Whether the GPUs that come with the package can be read."""
     from rayplay.formats.guard.errors import UserError
-    from rayplay.replay.gpu.description import FOLDER, load
+    from rayplay.replay.gpu.description import load, shipped
 
-    names = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    names = list(shipped())
     try:
         for name in names:
             load(name)
     except UserError as error:
         return Check("wrong", "GPUs", str(error))
-    return Check("ok" if names else "wrong", "GPUs", ", ".join(names) or f"none in {FOLDER}")
+    return Check("ok" if names else "wrong", "GPUs", ", ".join(names) or "none")
 
 
 def cache_check() -> Check:

@@ -13,7 +13,7 @@ from rayplay.door.parser import Parser
 from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
-from rayplay.replay.gpu.description import FOLDER, Gpu, explain, find, load, notes
+from rayplay.replay.gpu.description import Gpu, explain, find, load, notes, shipped
 from rayplay.replay.unit.schema import Text, override
 
 SET_HELP = "change a value, such as rt.warps=8; repeatable"
@@ -37,7 +37,7 @@ def parser(verb: str) -> Parser:
 
 def list_gpus(arguments: argparse.Namespace) -> int:
     """A line per GPU that comes with the package."""
-    gpus = [(name, load(name)) for name in sorted(path.stem for path in FOLDER.glob("*.toml"))]
+    gpus = [(name, load(name)) for name in shipped()]
     lines = [f"{'gpu':<20}{'SMs':>5}{'warps/SM':>10}{'core MHz':>10}{'L2 KiB':>9}{'controllers':>13}{'DRAM GB/s':>11}"]
     for name, gpu in gpus:
         bandwidth = gpu.dram_bytes_per_second / 1e9
@@ -87,7 +87,7 @@ def write_gpu(arguments: argparse.Namespace) -> int:
     if base.suffix != ".toml":
         raise UserError(f"--base {arguments.base}: must be a .toml description or the name of one")
     changed = load(arguments.base, arguments.assignments)  # every law holds, or nothing is written
-    like = arguments.base if base.parent == FOLDER else os.path.relpath(base, out.parent)
+    like = arguments.base if base in shipped().values() else os.path.relpath(base, out.parent)
     text = description(out.stem, like, override(Text("", {}, {}, {}), arguments.assignments).values)
     with atomic_file(out) as partial:
         partial.write_text(text, encoding="utf-8")

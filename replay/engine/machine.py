@@ -17,6 +17,7 @@ from rayplay.replay.engine import rounds
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
+from rayplay.replay.input.latencies import retimed
 from rayplay.replay.input.window import Window
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit import rows
@@ -90,6 +91,7 @@ class Machine(Inputs):
         window = gpu.sm.concurrent_kernels
         self.streams = sharing.together(self.launches, window) if sharing else Streams(self.launches, window)
         self.plan = sharing.plan(gpu, self.launches) if sharing else None
+        latencies = retimed(self.tables, latencies, gpu.latencies)
         with GPU_BYTES.bound(f"GPU {gpu.name}: its SMs"):
             self.program, self.core = models.make(
                 models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm,

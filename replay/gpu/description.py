@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
+from rayplay.replay.input import latencies
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import instruction_cache, l1, port, rop, texture
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
@@ -58,6 +59,7 @@ class Gpu:
     sm: dispatch.Spec
     scheduler: scheduler.Spec
     pipeline: pipeline_state.Spec
+    latencies: latencies.Spec
     lsu: lsu_state.Spec
     l1: l1.Spec
     texture: texture.Spec
@@ -232,12 +234,18 @@ def find(name: str, place: str = "", folder: Path = Path()) -> Path:
     path = folder / name
     if path.suffix in (".toml", ".config") or path.is_file():
         return path
-    shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
-    if name not in shipped:
-        near = meant(name, shipped, "; ")
+    known = shipped()
+    if name not in known:
+        near = meant(name, list(known), "; ")
         place = place or f"--gpu {name}"
-        raise UserError(f"{place}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{near}")
-    return FOLDER / f"{name}.toml"
+        raise UserError(f"{place}: must be a .toml or gpgpusim.config file or one of {', '.join(known)}{near}")
+    return known[name]
+
+
+def shipped() -> dict[str, Path]:
+    """Files of the descriptions that come with the package, by name; ``cards`` has those made after hardware."""
+    files = (*FOLDER.glob("*.toml"), *FOLDER.glob("cards/*.toml"))
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 
 def read_description(name: str) -> config.Text:

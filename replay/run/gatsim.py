@@ -19,6 +19,7 @@ from rayplay.replay.engine.machine import Inputs
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
+from rayplay.replay.input.latencies import retimed
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window import Window
 from rayplay.replay.launch.selection import Selection
@@ -52,7 +53,7 @@ class Machine(Inputs):
             )
         models.expect_policy("gatsim", gpu.scheduler)
         super().__init__(trace, gpu, selection)
-        self.program = load_program(self.tables, latencies, str(trace.path))
+        self.program = load_program(self.tables, retimed(self.tables, latencies, gpu.latencies), str(trace.path))
         instructions, kernels = self.tables["instructions"], self.tables["kernels"]
         shared = replace(gpu.lsu, wide_conflicts=True, shared_banks=32, one_broadcast=False, local_block_bytes=0)
         shared = replace(shared, warp_parts=1)

@@ -20,7 +20,7 @@ from rayplay.formats.guard.nearest import hint, nearest
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
 CITATION = re.compile(r"(?<![\w/#.-])([a-z][a-z-]*)#([a-z0-9][a-z0-9-]*)")
 """``page#heading`` in a comment: the heading of a page of ``docs/sources``."""
-ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^#\[\]]*)\s*(?:#\s*(.*))?$")
+ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|\[\s*(?=#|$)|[^#\[\]]*)\s*(?:#\s*(.*))?$")
 
 
 class LawError(ValueError):
@@ -88,7 +88,7 @@ def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def scan(text: str) -> tuple[dict[str, int], dict[str, str]]:
-    """Line number and comment of every key of a TOML text whose assignments take one line each."""
+    """Line number and comment of every key of a TOML text; a list may go on over further lines."""
     lines: dict[str, int] = {}
     comments: dict[str, str] = {}
     section = ""

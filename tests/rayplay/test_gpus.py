@@ -9,10 +9,10 @@ import pytest
 
 import rayplay
 from rayplay.door.gpus import value_records
-from rayplay.replay.gpu.description import FOLDER, explain, load
+from rayplay.replay.gpu.description import explain, load, shipped
 
 Records = Callable[..., list[dict[str, Any]]]
-NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+NAMES = list(shipped())
 
 
 def test_the_list_says_what_the_descriptions_say(records: Records) -> None:
