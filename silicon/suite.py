@@ -272,11 +272,14 @@ STEP:
 """
 
 
-def sweep(name: str, blocks: int, passes: int) -> str:
-    """A kernel whose CTAs each read ``steps`` blocks of 8 KiB, past the L1, from one that ``seed`` sets; of ``blocks``."""
+def sweep(name: str, shared: bool, passes: int) -> str:
+    """A kernel whose CTAs read ``steps`` blocks of 8 KiB each, past the L1: side by side from one end of the buffer to
+    the other, or, ``shared``, all of them the same few blocks.
+    """
+    next_block = f"add.u32 %r4, %r4, 1; and.b32 %r4, %r4, {SHARED_BLOCKS - 1};" if shared else "add.u32 %r4, %r4, %r5;"
     loads = [
-        f"""add.u32 %r5, %r4, {k}; and.b32 %r5, %r5, {blocks - 1}; mul.wide.u32 %b6, %r5, {SWEEP_BYTES};
-    add.u64 %b6, %b4, %b6; ld.global.cg.v4.u32 {_registers(k, 4)}, [%b6];"""
+        f"""mul.wide.u32 %b6, %r4, {SWEEP_BYTES}; add.u64 %b6, %b4, %b6; {next_block}
+    ld.global.cg.v4.u32 {_registers(k, 4)}, [%b6];"""
         for k in range(SWEPT)
     ]
     steps = "\n    ".join([*loads, *(f"xor.b32 %r1, %r1, %v{4 * k};" for k in range(SWEPT))])
@@ -287,16 +290,15 @@ def sweep(name: str, blocks: int, passes: int) -> str:
     mov.u32 %n5, %tid.x;
     mul.wide.u32 %b4, %n5, 16;
     add.u64 %b4, %b4, %b2;
-    mov.u32 %r6, %ctaid.x;
+    mov.u32 %r5, %nctaid.x;
     mov.u32 %n3, 0;
 PASS:
     bar.sync 0;
     mov.u32 %n4, 0;
-    mul.lo.u32 %r4, %r6, %n2;
+    mov.u32 %r4, %ctaid.x;{f" and.b32 %r4, %r4, {SHARED_BLOCKS - 1};" if shared else ""}
     mov.u64 %t1, %clock64;
 STEP:
     {steps}
-    add.u32 %r4, %r4, {SWEPT};
     add.u32 %n4, %n4, {SWEPT};
     setp.lt.u32 %p, %n4, %n1;
     @%p bra STEP;
@@ -351,17 +353,15 @@ def suite() -> Iterator[Micro]:
             passes=PASSES,
         )  # fmt: skip
 
-
     yield from bandwidths()
 
 
 def bandwidths() -> Iterator[Micro]:
     """Bandwidths of the memory of a whole GPU, all of its SMs at work: bytes a cycle of the SMs' clock."""
-    for quantity, blocks, passes, ctas in (("l2_read", SHARED_BLOCKS, PASSES, 2), ("dram_read", 1 << 24, 1, 2)):
-        steps = (8, 24)
-        cold = quantity == "dram_read"
+    for quantity, passes in (("l2_read", PASSES), ("dram_read", 1)):
+        cold, ctas, steps = quantity == "dram_read", 2, (8, 24)
         words = (steps[1] * ctas if cold else SHARED_BLOCKS) * SWEEP_BYTES // 8
-        text = sweep(f"sweep_{quantity}", blocks, passes)
+        text = sweep(f"sweep_{quantity}", not cold, passes)
         yield Micro(
             quantity, "B/clk", text, (f"sweep_{quantity}",) * 2, steps, threads=SWEEP_THREADS, bytes=SWEEP_BYTES,
             words=words, passes=passes, cold=cold, ctas=ctas,

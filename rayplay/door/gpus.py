@@ -1,4 +1,4 @@
-"""``rayplay gpus``: the GPUs that come with the package, what their values mean, and a description of one's own."""
+"""``rayplay gpus``: the GPUs that come with the package, what their values mean, and descriptions of one's own."""
 
 import argparse
 import dataclasses
@@ -14,24 +14,42 @@ from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import Gpu, explain, find, load, notes, shipped
-from rayplay.replay.unit.schema import Text, override
+from rayplay.replay.unit.schema import Text, override, read_text
 
 SET_HELP = "change a value, such as rt.warps=8; repeatable"
 
 
 def parser(verb: str) -> Parser:
-    """The parser of ``gpus``, ``gpus explain`` or ``gpus new``."""
+    """The parser of ``gpus`` or of one of its verbs."""
     made = Parser(f"rayplay {verb}", formatter_class=argparse.RawDescriptionHelpFormatter)
     if verb == "gpus":
         made.set_defaults(perform=list_gpus)
         return made
+    if verb == "gpus fit":
+        return fit_parser(made)
     if verb == "gpus new":
         made.add_argument("out", type=Path, metavar="NAME.toml", help="description to write")
         made.add_argument("--base", default="rtx2060", metavar="GPU", help="GPU to begin with (default: %(default)s)")
     else:
         made.add_argument("gpu", metavar="GPU", help="a name of rayplay gpus, a .toml file, or a gpgpusim.config")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments", help=SET_HELP)
-    made.set_defaults(perform=write_gpu if verb == "gpus new" else explain_gpu)
+    made.set_defaults(perform={"gpus new": write_gpu, "gpus check": check_gpu}.get(verb, explain_gpu))
+    return made
+
+
+def fit_parser(made: Parser) -> Parser:
+    """The options of ``gpus fit``."""
+    made.add_argument(
+        "measured", metavar="MEASURED.csv", help="measured latencies, as rayplay time suite has; published"
+    )
+    made.add_argument("--like", required=True, metavar="GPU", help="GPU whose values are fitted")
+    made.add_argument("--card", metavar="NAME", help="the card whose rows count, where the file has several")
+    made.add_argument(
+        "--fit", action="append", default=[], metavar="KEY=LOW:HIGH",
+        help="a value to fit, and its bounds; repeatable (default: latencies of L1, shared memory and L2)",
+    )  # fmt: skip
+    made.add_argument("--out", type=Path, metavar="NAME.toml", help="description to write (default: none)")
+    made.set_defaults(perform=fit_gpu)
     return made
 
 
@@ -76,24 +94,78 @@ def value_records(part: object, path: str) -> Iterator[Record]:
             yield {"key": key, "value": shown, "unit": field.metadata["unit"], "meaning": field.metadata["doc"]}
 
 
+def check_gpu(arguments: argparse.Namespace) -> int:
+    """Whether a description can be read and every law holds; which of its own values have no source."""
+    gpu, own = load(arguments.gpu, arguments.assignments), find(arguments.gpu)
+    bare = [] if own.suffix == ".config" else sourceless(own)
+    lines = [f"{arguments.gpu}: every law holds", *(f"no source: {key}" for key in bare)]
+    answer(arguments, lines, lambda: [overview(gpu.name, gpu) | {"without_source": bare}])
+    return 0
+
+
+def sourceless(path: Path) -> list[str]:
+    """Keys of a description's own values that have no comment."""
+    comments = read_text(path).comments
+    return [key for key, comment in comments.items() if not comment and key not in ("name", "like")]
+
+
+def fit_gpu(arguments: argparse.Namespace) -> int:
+    """Fit values to measured rows; print what moved and what stays, and write the description."""
+    from rayplay.silicon import correlate
+    from rayplay.silicon.__main__ import measured_file
+    from rayplay.silicon.fit import fit
+
+    out: Path | None = arguments.out
+    if out is not None:
+        check_new(out)
+    path = measured_file(arguments.measured)
+    rows = correlate.choose_card(path, correlate.read_measured(path), arguments.card)
+    found = fit(arguments.like, path, rows, dict(map(bounds, arguments.fit)) or None)
+    if out is not None:
+        write_description(out, arguments.like, found.assignments())
+    records = [{"key": m.key, "before": m.before, "after": m.after} for m in found.moved]
+    answer(arguments, found.lines(), lambda: [*records, *correlate.records_of(found.gpu.name, found.rows)])
+    return 0
+
+
+def bounds(given: str) -> tuple[str, tuple[int, int]]:
+    """``KEY=LOW:HIGH``; ``UserError`` for another text."""
+    key, _, span = given.partition("=")
+    low, _, high = span.partition(":")
+    if not (key and low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
+        raise UserError(f"--fit {given}: must be KEY=LOW:HIGH, such as l1.latency_cycles=10:60")
+    return key, (int(low), int(high))
+
+
 def write_gpu(arguments: argparse.Namespace) -> int:
     """Write a description like a base GPU, with the values that are set."""
     out: Path = arguments.out
+    check_new(out)
+    changed = write_description(out, arguments.base, arguments.assignments)
+    lines = [f"{out}: like {arguments.base}; rayplay replay TRACE --gpu {out} replays on it"]
+    answer(arguments, lines, lambda: [{"out": str(out)} | overview(out.stem, changed)])
+    return 0
+
+
+def check_new(out: Path) -> None:
+    """``UserError`` for a description that must not be written there."""
     if out.suffix != ".toml":
         raise UserError(f"{out}: must end in .toml")
     if out.exists():
         raise UserError(f"{out}: exists already; a description is never replaced")
-    base = find(arguments.base)
+
+
+def write_description(out: Path, like: str, assignments: list[str]) -> Gpu:
+    """Write a GPU like another with ``key=value`` assignments, if every law holds."""
+    base = find(like)
     if base.suffix != ".toml":
-        raise UserError(f"--base {arguments.base}: must be a .toml description or the name of one")
-    changed = load(arguments.base, arguments.assignments)  # every law holds, or nothing is written
-    like = arguments.base if base in shipped().values() else os.path.relpath(base, out.parent)
-    text = description(out.stem, like, override(Text("", {}, {}, {}), arguments.assignments).values)
+        raise UserError(f"--base {like}: must be a .toml description or the name of one")
+    changed = load(like, assignments)
+    from_there = like if base in shipped().values() else os.path.relpath(base, out.parent)
+    text = description(out.stem, from_there, override(Text("", {}, {}, {}), assignments).values)
     with atomic_file(out) as partial:
         partial.write_text(text, encoding="utf-8")
-    lines = [f"{out}: like {arguments.base}; rayplay replay TRACE --gpu {out} replays on it"]
-    answer(arguments, lines, lambda: [{"out": str(out)} | overview(out.stem, changed)])
-    return 0
+    return changed
 
 
 def description(name: str, like: str, values: dict[str, Any]) -> str:

@@ -62,7 +62,7 @@ VERBS = {
     "replay": Verb("replay", "traces on GPUs to cycles and metrics", REPLAY_TEXT, (
         "rayplay replay sample --gpu rtx2060,mobile", "rayplay replay sample --gpu mobile --set rt.warps=1 --json",
     )),
-    "gpus": Verb("gpus", "list the GPUs; gpus explain, gpus new", (
+    "gpus": Verb("gpus", "list the GPUs; gpus explain, new, check, fit", (
         "List the GPUs that come with the package. rayplay gpus explain GPU prints every value with unit, meaning and "
         "source; rayplay gpus new NAME.toml writes a description to change."
     ), ("rayplay gpus",)),
@@ -73,6 +73,13 @@ VERBS = {
         "Write the description of a GPU with values changed. It keeps the comments of the GPU it begins with, and is "
         "written only if every law of a description holds."
     ), ("rayplay gpus new big.toml --base mobile --set sm.count=16 --set rt.warps=8", "rayplay gpus explain big.toml")),
+    "gpus check": Verb("gpus", "is a description complete and lawful?", (
+        "Read a description, check every law, and name its own values that have no source beside them."
+    ), ("rayplay gpus new big.toml --base mobile --set rt.warps=8", "rayplay gpus check big.toml")),
+    "gpus fit": Verb("gpus", "a description fitted to a card's measured latencies", (
+        "Fit values of a GPU, within bounds, to measured latencies: least squares over replays of the micro-benchmarks. "
+        "Prints what moved and what stays unexplained. Rows that only check (docs/hardware.md) are never read."
+    ), ("rayplay gpus fit published --card 'RTX 2070' --like rtx2060",)),
     "show": Verb("packaged", "the contents of a trace, result, prediction or profile", (
         "Print the columns with units and meaning, the rows and bytes, and the first rows of each table; of a result, "
         "every metric with its definition."
