@@ -122,10 +122,15 @@ def summary(rows: Sequence[correlate.Row]) -> None:
             mine = [row for row in rows if kinds.get(row.unit, "bandwidths") == kind and row.split == split]
             errors = correlate.errors_of(mine)
             if errors is not None:
-                print(
-                    f"{kind}, {split}: {errors.rows} of {len(mine)} rows; absolute error median {errors.median:.1%}, mean "
-                    f"{errors.mean:.1%}, worst {errors.worst:.1%}; correlation of logarithms {errors.log_correlation:.3f}"
-                )
+                print(f"{kind}, {split}: {errors.rows} of {len(mine)} rows; {said(errors)}")
+
+
+def said(errors: correlate.Errors) -> str:
+    """Errors of rows in words."""
+    return (
+        f"absolute error median {errors.median:.1%}, mean {errors.mean:.1%}, worst {errors.worst:.1%}; "
+        f"correlation of logarithms {errors.log_correlation:.3f}"
+    )
 
 
 if __name__ == "__main__":

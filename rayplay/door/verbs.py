@@ -77,7 +77,7 @@ VERBS = {
         "Read a description, check every law, and name its own values that have no source beside them."
     ), ("rayplay gpus new big.toml --base mobile --set rt.warps=8", "rayplay gpus check big.toml")),
     "gpus fit": Verb("gpus", "a description fitted to a card's measured latencies", (
-        "Fit values of a GPU, within bounds, to measured latencies: least squares over replays of the micro-benchmarks. "
+        "Fit values of a GPU, within bounds, to measured latencies: least squares over replays of micro-benchmarks. "
         "Prints what moved and what stays unexplained. Rows that only check (docs/hardware.md) are never read."
     ), ("rayplay gpus fit published --card 'RTX 2070' --like rtx2060",)),
     "show": Verb("packaged", "the contents of a trace, result, prediction or profile", (
