@@ -38,7 +38,7 @@ class SuiteRun:
         self.loaded = device.load_text(program(), self.module)
         self.out = device.take(OUT_BYTES)
         self.sms = device.card.sms
-        self.data = device.take(8 * max(micro.buffer_words(self.sms) for micro in suite()) + 8)
+        self.data = device.take(8 * max(micro.on_a_device().buffer_words(self.sms) for micro in suite()) + 8)
         self.flushed_bytes = FLUSHES * device.card.l2_bytes
         self.flushed = device.take(self.flushed_bytes)
 
@@ -72,7 +72,7 @@ class SuiteRun:
 def measure_suite(device: Cuda) -> list[Measured]:
     """All micro-benchmarks on a device."""
     running = SuiteRun(device)
-    return [running.measure(micro) for micro in suite()]
+    return [running.measure(micro.on_a_device()) for micro in suite()]
 
 
 def table(device: Cuda, rows: list[Measured], clock_mhz: float, command: list[str]) -> str:

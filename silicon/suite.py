@@ -9,7 +9,7 @@ instruction cache.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 HEAD = ".version 7.8\n.target sm_70\n.address_size 64\n"
 SHORT, LONG = 64, 192
@@ -17,6 +17,7 @@ PASSES = 2
 UNROLLED = 8
 STREAM_WORDS = 4096  # 32 KiB
 SWEEP_THREADS, SWEEP_BYTES, SWEPT = 512, 8192, 4  # a CTA's threads, its bytes a step, steps that an iteration has
+DEVICE_STEPS = 32  # times as many steps on a device
 SHARED_BLOCKS = 64  # 512 KiB, which all SMs read from the L2
 
 
@@ -52,6 +53,13 @@ class Micro:
     def buffer_words(self, sms: int) -> int:
         """64-bit words of the buffer on a GPU of ``sms`` SMs."""
         return self.words * (sms if self.ctas and self.cold else 1)
+
+    def on_a_device(self) -> "Micro":
+        """The same, long enough for the clock of one SM where all SMs are at work."""
+        if not self.ctas:
+            return self
+        few, many = (DEVICE_STEPS * steps for steps in self.steps)
+        return replace(self, steps=(few, many), words=self.words * (DEVICE_STEPS if self.cold else 1))
 
     def value(self, few_cycles: float, many_cycles: float, passes: int, sms: int) -> float:
         """The measured quantity from the cycles of the two launches, of ``passes`` passes each."""

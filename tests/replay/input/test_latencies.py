@@ -70,7 +70,7 @@ def test_first_row_that_fits(traces):
 
 
 def test_cycles(traces):
-    """A GPU's own latencies reach the replay: the trace's ones, given as rows, take the same cycles; longer ones more."""
+    """A GPU's latencies reach the replay: the trace's own, given as rows, take the same cycles; longer ones more."""
     trace = traces / "matrix_multiply.trace"
     cycles = [
         simulate(trace, load("rtx2060").with_values(**{"latencies.of_ptx": rows})).summary["gpu_cycles"]["value"]
