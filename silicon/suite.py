@@ -16,9 +16,9 @@ SHORT, LONG = 64, 192
 PASSES = 2
 UNROLLED = 8
 STREAM_WORDS = 4096  # 32 KiB
-SWEEP_THREADS, SWEEP_BYTES, SWEPT = 512, 8192, 4  # a CTA's threads, its bytes a step, steps that an iteration has
+SWEEP_THREADS, SWEEP_BYTES, SWEPT = 1024, 16384, 4  # a CTA's threads, its bytes a step, steps that an iteration has
 DEVICE_STEPS = 32  # times as many steps on a device
-SHARED_BLOCKS = 64  # 512 KiB, which all SMs read from the L2
+SHARED_BLOCKS = 32  # 512 KiB, which all SMs read from the L2
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ STEP:
 
 
 def sweep(name: str, shared: bool, passes: int) -> str:
-    """A kernel whose CTAs read ``steps`` blocks of 8 KiB each, past the L1: side by side from one end of the buffer to
+    """A kernel whose CTAs read ``steps`` blocks of 16 KiB each, past the L1: side by side from one end of the buffer to
     the other, or, ``shared``, all of them the same few blocks.
     """
     next_block = f"add.u32 %r4, %r4, 1; and.b32 %r4, %r4, {SHARED_BLOCKS - 1};" if shared else "add.u32 %r4, %r4, %r5;"
@@ -367,7 +367,7 @@ def suite() -> Iterator[Micro]:
 def bandwidths() -> Iterator[Micro]:
     """Bandwidths of the memory of a whole GPU, all of its SMs at work: bytes a cycle of the SMs' clock."""
     for quantity, passes in (("l2_read", PASSES), ("dram_read", 1)):
-        cold, ctas, steps = quantity == "dram_read", 2, (8, 24)
+        cold, ctas, steps = quantity == "dram_read", 1, (8, 24)
         words = (steps[1] * ctas if cold else SHARED_BLOCKS) * SWEEP_BYTES // 8
         text = sweep(f"sweep_{quantity}", not cold, passes)
         yield Micro(
