@@ -287,7 +287,7 @@ def sweep(name: str, shared: bool, passes: int) -> str:
     next_block = f"add.u32 %r4, %r4, 1; and.b32 %r4, %r4, {SHARED_BLOCKS - 1};" if shared else "add.u32 %r4, %r4, %r5;"
     loads = [
         f"""mul.wide.u32 %b6, %r4, {SWEEP_BYTES}; add.u64 %b6, %b4, %b6; {next_block}
-    ld.global.cg.v4.u32 {_registers(k, 4)}, [%b6];"""
+    ld.relaxed.gpu.global.v4.u32 {_registers(k, 4)}, [%b6];"""
         for k in range(SWEPT)
     ]
     steps = "\n    ".join([*loads, *(f"xor.b32 %r1, %r1, %v{4 * k};" for k in range(SWEPT))])
