@@ -41,10 +41,17 @@ def test_errors_by_hand() -> None:
     assert 0.99 < errors.log_correlation < 1
 
 
+def test_bandwidth_in_bytes_a_second() -> None:
+    """Bytes a cycle of a replay become bytes a second by the SMs' clock, in the unit of the row."""
+    rows = [measured("dram_read", "300", "GB/s"), measured("dram_read", "300", "GiB/s")]
+    found = compare_suite(PATH, rows, [Simulated("dram_read", "B/clk", 200.0)], 1.5e9)
+    assert [row.simulated for row in found] == pytest.approx([300.0, 300e9 / 2**30])
+
+
 def test_every_row_appears_and_says_why_it_is_not_compared() -> None:
     rows = [measured("l1_hit", "32"), measured("dram", "5", "us"), measured("voltage", "1"), measured("l2_hit", "0")]
     ours = [Simulated("l1_hit", "cycles", 33.0), Simulated("dram", "cycles", 9.0), Simulated("l2_hit", "cycles", 9.0)]
-    found = compare_suite(PATH, rows, ours)
+    found = compare_suite(PATH, rows, ours, 1e9)
     assert [row.simulated for row in found] == [33.0, None, None, None]
     assert [bool(row.reason) for row in found] == [False, True, True, True]
     text = "\n".join(lines_of("B", found))
