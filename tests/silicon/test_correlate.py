@@ -109,7 +109,7 @@ def test_bad_files_are_one_line(text: str, message: str, tmp_path: Path) -> None
     path = tmp_path / "measured.csv"
     path.write_text(text)
     with pytest.raises(UserError, match=message.replace("[", r"\[")):
-        compare_suite(path, choose_card(path, read_measured(path), None), [])
+        compare_suite(path, choose_card(path, read_measured(path), None), [], 1e9)
 
 
 def test_committed_measurements_are_read_and_belong_to_the_suite() -> None:
