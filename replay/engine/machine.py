@@ -65,7 +65,11 @@ class Inputs:
         self.work_classes = sharing.classes if sharing else ()
         self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
         self.has_raster_rates = bool(gpu.rop.colour_pixels_per_cycle or gpu.rop.depth_pixels_per_cycle)
-        self.has_textures = bool((self.tables["instructions"]["operation_class"] == "texture").any())
+        classes = self.tables["instructions"]["operation_class"].astype(str)
+        self.has_textures = bool((classes == "texture").any())
+        if LANES % gpu.lsu.warp_parts and (classes == "atomic").any():
+            parts = f"lsu.warp_parts {gpu.lsu.warp_parts} leaves lanes out, for whose atomics Accel-Sim waits for ever"
+            raise UserError(f"{trace.path}: must have no atomics on GPU {gpu.name}: {parts}")
         lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
         alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
         launches, self.ctas = read_launches(trace, gpu, lengths, alone)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
 from tests.replay.engine import twin_cases
 
 
@@ -38,7 +39,7 @@ def test_raster_operations_take_the_cycles_of_the_twin(tmp_path: Path, seed: int
 
 LAZY_L2 = {"l2.write_policy": "back", "l2.write_allocate": "lazy_fetch_on_read", "interconnect.perfect_memory": False}
 RARE: dict[str, dict[str, Any]] = {
-    "parts of a warp": {"lsu.warp_parts": 7},
+    "parts of a warp": {"lsu.warp_parts": 8},
     "flush": {"l2.flush_idle": True},
     "drawn slices": {"memory.partition_hash": "random"},
     "no allocation": {"l1.write_policy": "back", "l1.write_allocate": "none", **LAZY_L2},
@@ -46,6 +47,18 @@ RARE: dict[str, dict[str, Any]] = {
     "naive allocation, through": {"l1.write_policy": "through", "l1.write_allocate": "naive"},
 }
 """Options that no released configuration changes."""
+
+
+# without atomics: those of lanes that are left over never end
+@pytest.mark.parametrize(("seed", "parts"), [(0, 3), (4, 7), (5, 12), (7, 5), (8, 31), (9, 10)])
+def test_lanes_that_are_left_over_make_no_access(tmp_path: Path, seed: int, parts: int) -> None:
+    assert twin_cases.differences(seed, tmp_path / "case", True, extra={"lsu.warp_parts": parts}) == []
+
+
+def test_atomics_of_lanes_that_are_left_over_are_refused(tmp_path: Path) -> None:
+    case = twin_cases.make(1, tmp_path, extra={"lsu.warp_parts": 3})
+    with pytest.raises(UserError, match=r"must have no atomics on GPU .*: lsu.warp_parts 3 leaves lanes out"):
+        twin_cases.run_engine(case)
 
 
 @pytest.mark.parametrize("option", RARE)
