@@ -90,7 +90,7 @@ def test_whole_sectors_are_written_without_a_fetch_and_parts_wait_for_ever(tmp_p
     fetched, lazy = replay(tmp_path / "fetched", whole, BACK, FETCHES), replay(tmp_path / "lazy", whole, BACK)
     assert fetched.value("gpu_cycles") == lazy.value("gpu_cycles")
     assert counted(fetched, "l2", *WRITES) == 1
-    with pytest.raises(UserError, match="no progress"):
+    with pytest.raises(UserError, match="waits for acknowledgements of 1 sectors that it stored"):
         replay(tmp_path / "part", [store(0, WORD)], BACK, FETCHES)
     with pytest.raises(UserError, match="does not send every write on with write_policy through"):
         load("accelsim-rtx2060", [FETCHES])
