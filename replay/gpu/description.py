@@ -171,7 +171,7 @@ class Gpu:
 
     @property
     def most_decodes(self) -> int:
-        """Where draws_slices, the most slices that an SM looks for in a cycle: two a bank, a fetch each, one more."""
+        """Most slices that an SM looks for in a cycle if draws_slices: 2 x l1.banks + pipeline.fetches + 1; else 0."""
         return 2 * self.l1.banks + self.pipeline.fetches + 1 if self.draws_slices else 0
 
     @property

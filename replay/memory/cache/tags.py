@@ -41,7 +41,7 @@ def invalidate(state: cache.Cache, at: int) -> None:
 
 @compiled
 def flush(state: cache.Cache, at: int) -> None:
-    """Forget an instance's lines with dirty sectors, which nobody writes back, as in Accel-Sim."""
+    """Forget an instance's lines with dirty sectors, without a write-back, as in Accel-Sim."""
     if state.unit[at, cache.USED] == 0:
         return
     for group in range(at * state.sets, (at + 1) * state.sets):

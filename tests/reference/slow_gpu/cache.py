@@ -150,7 +150,7 @@ class Tags:
         self.dirty += line.is_modified and not before
 
     def flush(self) -> None:
-        """Lines with dirty sectors are forgotten; nobody writes them back."""
+        """Lines with dirty sectors are forgotten without a write-back."""
         if self.was_used:
             for line in self.lines.values():
                 if line.is_modified:

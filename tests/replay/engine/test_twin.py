@@ -49,7 +49,7 @@ RARE: dict[str, dict[str, Any]] = {
 """Options that no released configuration changes."""
 
 
-# without atomics: those of lanes that are left over never end
+# without atomics: they never end for lanes that are left over
 @pytest.mark.parametrize(("seed", "parts"), [(0, 3), (4, 7), (5, 12), (7, 5), (8, 31), (9, 10)])
 def test_lanes_that_are_left_over_make_no_access(tmp_path: Path, seed: int, parts: int) -> None:
     assert twin_cases.differences(seed, tmp_path / "case", True, extra={"lsu.warp_parts": parts}) == []
