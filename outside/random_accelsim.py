@@ -35,7 +35,8 @@ CHANGES = {
     "gpgpu_inst_fetch_throughput": ("1", "2", "8"), "gpgpu_pipeline_widths": ("4,4,4,4,4,4,4,4,4,4,2,4,4",),
     "gpgpu_n_clusters": ("1", "3", "80"), "gpgpu_shader_cta": ("1", "32"), "gpgpu_shader_core_pipeline": ("2048:32",),
     "gpgpu_l1_latency": ("5", "39"), "gpgpu_l1_banks": ("1", "2"), "gpgpu_l1_cache_write_ratio": ("0", "100"),
-    "gpgpu_cache:dl1": ("S:4:128:64,L:T:m:L:L,A:8:4,4:0,32", "S:4:128:64,F:T:m:L:X,A:256:32,16:0,32"),
+    "gpgpu_cache:dl1": ("S:4:128:64,L:T:m:L:L,A:8:4,4:0,32", "S:4:128:64,F:T:m:L:X,A:256:32,16:0,32",
+                        "S:4:128:64,L:B:m:N:L,A:256:32,16:0,32", "S:4:128:64,L:B:m:W:L,A:256:32,16:0,32"),
     "gpgpu_flush_l1_cache": ("0",), "gpgpu_perf_sim_memcpy": ("0",),
     "gpgpu_gmem_skip_L1D": ("1",), "gpgpu_l1_banks_byte_interleaving": ("64", "128"), "gpgpu_local_mem_map": ("0",),
     "icnt_arbiter_algo": ("0",),
@@ -44,7 +45,7 @@ CHANGES = {
     "gpgpu_frfcfs_dram_sched_queue_size": ("4",), "gpgpu_dram_partition_queues": ("16:16:16:16",),
     "gpgpu_clock_domains": ("1365:1365:1365:850", "1132:1132:1500:3500.5"), "dram_dual_bus_interface": ("1",),
     "dram_bnk_indexing_policy": ("1",), "dram_bnkgrp_indexing_policy": ("0",), "gpgpu_dram_scheduler": ("0",),
-    "gpgpu_shmem_warp_parts": ("2", "8"),
+    "gpgpu_shmem_warp_parts": ("2", "8"), "gpgpu_memory_partition_indexing": ("4",), "gpgpu_flush_l2_cache": ("1",),
 }  # fmt: skip
 KERNEL_CYCLES = re.compile(r"^gpu_sim_cycle = (\d+)$", re.MULTILINE)
 

@@ -2,7 +2,8 @@
 
 That is so where SMs share a port (``sm.cluster``), buffers of the crossbar may fill up within a quantum, or requests
 turn around in the port (``interconnect.perfect_memory``); also where a packet is for several
-sectors (``Gpu.packets_of_lines``). A quantum is then one cycle. Before the SMs run it, the
+sectors (``Gpu.packets_of_lines``), where the first request for a block draws its slice (``memory.partition_hash``), and
+where an idle GPU's L2 forgets lines (``l2.flush_idle``). A quantum is then one cycle. Before the SMs run it, the
 memory catches up: in the order of the clocks' ticks, and of those due together responses reach the SMs, replies enter
 the crossbar, DRAM and L2 run, and the crossbar moves packets. Of a cluster each core cycle passes one response on, if
 the LSU it is for has room, and takes one out of the crossbar; its SMs go in turn, where ``sm.rotates`` from one that
@@ -17,6 +18,8 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import partition
 from rayplay.replay.memory import port as ports
+from rayplay.replay.memory.addresses import RANDOM, slice_of
+from rayplay.replay.memory.cache.tags import flush
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l1 import L1
@@ -37,6 +40,12 @@ def begin_cycle(
     """Bring memory and ports to core cycle ``now``; nothing where it is there."""
     if net.lockstep[crossbar.BEGUN] > now:
         return
+    if cache.flushed and are_all_idle(ctas):  # in each cycle between, the L2 went on and was flushed
+        for cycle in range(net.lockstep[crossbar.BEGUN], now if crossbar.packets_in_flight(port) else 0):
+            advance_memory(
+                net, port, cache, memory, clocks.after(net.from_core, cycle), clocks.after(cache.from_core, cycle)
+            )
+            flush_slices(cache)
     if crossbar.packets_in_flight(port) == 0:  # the networks are empty
         net.lockstep[crossbar.NET_CYCLE] = clocks.at_or_after(net.from_core, now)
     advance_memory(
@@ -53,6 +62,36 @@ def begin_cycle(
         cache.absorbed[sm] = 0
     begin_clusters(ctas, now - net.lockstep[crossbar.BEGUN])
     net.lockstep[crossbar.BEGUN] = now + 1
+
+
+@compiled
+def end_cycle(ctas: Dispatch, port: ports.Port, cache: l2_state.L2) -> None:
+    """After the SMs' cycle: blocks get slices in the order in which the SMs looked for them; an idle L2 is flushed."""
+    if cache.addresses.hash == RANDOM:
+        for node in range(ctas.unit.shape[0] // ctas.cluster):
+            for step in range(ctas.cluster):
+                sm = next_in_cluster(ctas, node, step)
+                for place in range(port.decodes[sm]):
+                    slice_of(cache.addresses, port.decoded[sm, place])
+                port.decodes[sm] = 0
+    if cache.flushed and are_all_idle(ctas):
+        flush_slices(cache)
+
+
+@compiled
+def are_all_idle(ctas: Dispatch) -> bool:
+    """Whether no SM holds a CTA."""
+    held = 0
+    for sm in range(ctas.unit.shape[0]):
+        held += ctas.unit[sm, dispatch.HELD]
+    return held == 0
+
+
+@inlined
+def flush_slices(cache: l2_state.L2) -> None:
+    """The first slices, as many as there are controllers, forget their lines with dirty sectors."""
+    for part in range(cache.flushed):
+        flush(cache.tags, part)
 
 
 @compiled

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import GPU_BYTES
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine import rounds
@@ -33,6 +34,7 @@ from rayplay.replay.launch.streams import Streams
 from rayplay.replay.launch.together import Together
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import l1, port
+from rayplay.replay.memory.addresses import with_draws
 from rayplay.replay.memory.cache.owners import NOT_SHARED, Sharing
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram import state as dram_state
@@ -64,7 +66,11 @@ class Inputs:
         self.work_classes = sharing.classes if sharing else ()
         self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
         self.has_raster_rates = bool(gpu.rop.colour_pixels_per_cycle or gpu.rop.depth_pixels_per_cycle)
-        self.has_textures = bool((self.tables["instructions"]["operation_class"] == "texture").any())
+        classes = self.tables["instructions"]["operation_class"].astype(str)
+        self.has_textures = bool((classes == "texture").any())
+        if LANES % gpu.lsu.warp_parts and (classes == "atomic").any():
+            parts = f"lsu.warp_parts {gpu.lsu.warp_parts} leaves lanes out, for whose atomics Accel-Sim waits for ever"
+            raise UserError(f"{trace.path}: must have no atomics on GPU {gpu.name}: {parts}")
         lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
         alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
         launches, self.ctas = read_launches(trace, gpu, lengths, alone)
@@ -136,7 +142,9 @@ class Machine(Inputs):
         self.lsu = lsu_state.make_state(gpu.lsu, gpu.l1, gpu.texture, gpu.rop, sms, latches, packets, streams)
         self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
         self.rt = rt_state.make_state(gpu.rt, sms, streams)
-        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster)
+        self.port = port.make_state(
+            gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster, gpu.most_decodes
+        )
         memory, l2_khz, summed = gpu.memory, gpu.memory.l2_clock_khz, gpu.memory.clock_ticks == "summed"
         self.memory = step.Memory(
             crossbar.make_state(
@@ -144,7 +152,8 @@ class Machine(Inputs):
                 gpu.interconnect.arbiter == "round_robin", summed, gpu.interconnect.grant_cycles,
             ),
             l2_state.make_state(
-                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * (packets + port.LINE_SECTORS), core_khz,
+                gpu.l2, with_draws(gpu.addresses, self._blocks()), gpu.interconnect.out_packets,
+                sms * (packets + port.LINE_SECTORS), core_khz,
                 memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
                 port.LINE_SECTORS if gpu.packets_of_lines else 1,
                 *self._labels(),
@@ -159,6 +168,21 @@ class Machine(Inputs):
         self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
             (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
         )
+
+    def _blocks(self) -> int:
+        """Most blocks of addresses whose slice may be drawn: of instructions, accesses, copies and fills."""
+        if not self.gpu.draws_slices:
+            return 0
+        if "rays" in self.trace.tables and self.trace.rows("rays"):
+            raise UserError(f"{self.trace.path}: must have no rays where GPU {self.gpu.name} draws its slices")
+        blocks, tables = len(self.tables["instructions"]["kernel_id"]), self.trace.tables
+        if "accesses" in tables and self.trace.rows("accesses"):
+            lanes = int(self.trace.read("accesses", ["address"])["address_offset"][-1])
+            widest = int(self.tables["instructions"]["access_bytes"].max(initial=1))
+            blocks += lanes * max(2, widest // 4)  # words of local memory lie apart
+        for name in {"copies", "fills"}.intersection(tables):
+            blocks += int((self.trace.read(name)["bytes"].astype(np.int64) // 128 + 2).sum())
+        return blocks
 
     def _attach(self, plugin: Plugin) -> None:
         """Have a plug-in act on its units."""

@@ -133,6 +133,7 @@ def run_quantum(engine: Engine, stop: int, quantum: int, loaded_warps: int, team
     if verdict == rounds.WAITS_FOR_WARPS:
         return NEEDS_WARPS
     if engine.ports.lockstep:
+        lockstep.end_cycle(ctas, engine.ports, memory.l2)
         return close_quantum(engine, stop)
     routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, clock[rounds.UNTIL])
     parallel.open_phase(team, PARTITIONS, routed, memory.l2.controllers)

@@ -167,11 +167,22 @@ class Gpu:
         return not self.instruction_cache.perfect or self.l1.write_policy == "back"
 
     @property
+    def draws_slices(self) -> bool:
+        """Whether a block of addresses gets its slice by who asks for it first: memory.partition_hash random."""
+        return self.memory.partition_hash == "random"
+
+    @property
+    def most_decodes(self) -> int:
+        """Most slices that an SM looks for in a cycle if draws_slices: 2 x l1.banks + pipeline.fetches + 1; else 0."""
+        return 2 * self.l1.banks + self.pipeline.fetches + 1 if self.draws_slices else 0
+
+    @property
     def lockstep(self) -> bool:
-        """Whether memory and SMs go cycle by cycle: clusters, perfect memory, packets of lines, short buffers."""
+        """Whether memory and SMs go cycle by cycle: where an SM feels others within a quantum (``engine.lockstep``)."""
         net = self.interconnect
         smallest = min(net.in_packets, net.out_packets)
         near = self.sm.cluster > 1 or net.perfect_memory or self.packets_of_lines
+        near = near or self.l2.flush_idle or self.draws_slices
         return near or smallest <= self.l2.latency_cycles + 2
 
     @property

@@ -81,7 +81,7 @@ def sub_cores(text: str) -> Values:
 
 CACHE = re.compile(
     r"([A-Z]):(\d{1,6}):(\d{1,6}):(\d{1,6}),([A-Z]):([A-Z]):([a-z]):([A-Z]):([A-Z]),"
-    r"([A-Z]):(\d{1,6}):(\d{1,6}),(\d{1,6}):(\d{1,6}),(\d{1,6})"
+    r"([A-Z]):(\d{1,6}):(\d{1,6}),(\d{1,6})(?::\d{1,6}(?:,(\d{1,6}))?)?"
 )
 WRITES = {"T": "through", "B": "back", "E": "evict", "L": "evict_global"}
 ALLOCATIONS = {"m": "on_miss", "f": "on_fill", "s": "streaming"}
@@ -96,9 +96,7 @@ def cache(text: str) -> tuple[int, Values]:
     if match is None:
         raise OptionError("must be a cache such as S:64:128:16,L:B:m:L:P,A:192:4,32:0,32")
     if (match[1], match[10]) != ("S", "A"):
-        raise OptionError(
-            "must have sectors and associative MSHRs (S:...,A:...); N, F, T and S:...,S: are not modelled"
-        )
+        raise OptionError("must have sectors and associative MSHRs (S:...,A:...): others are not modelled")
     sets, line_bytes, ways = (int(match[place]) for place in (2, 3, 4))
     policy: Values = {"line_bytes": line_bytes, "ways": ways}
     letters = {
@@ -110,8 +108,8 @@ def cache(text: str) -> tuple[int, Values]:
         if letter not in words:
             raise OptionError(f"must have one of {', '.join(words)} for {name}")
         policy[name] = words[letter]
-    policy |= {"mshr_entries": int(match[11]), "mshr_merges": int(match[12])}
-    return sets * line_bytes * ways, policy | {"miss_queue": int(match[13]), "port_bytes": int(match[15])}
+    policy |= {"mshr_entries": int(match[11]), "mshr_merges": int(match[12]), "miss_queue": int(match[13])}
+    return sets * line_bytes * ways, policy | {"port_bytes": int(match[14] or 0) or line_bytes}
 
 
 def l1_cache(text: str) -> Values:
@@ -202,8 +200,10 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_dram_partition_queues": several("l2", "input_queue", "to_dram_queue", "from_dram_queue", "reply_queue"),
     "gpgpu_perf_sim_memcpy": chosen("memory.copies", {"0": "none", "1": "low_32_bits"}),
     "gpgpu_memory_partition_indexing": chosen(
-        "memory.partition_hash", {"0": "consecutive", "1": "xor", "2": "ipoly", "5": "consecutive"}
+        "memory.partition_hash",
+        {"0": "consecutive", "1": "xor", "2": "ipoly", "4": "random", "5": "consecutive"},
     ),
+    "gpgpu_flush_l2_cache": chosen("l2.flush_idle", dict(SWITCH)),
     "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
     "icnt_in_buffer_limit": whole("interconnect.in_packets"),
     "icnt_out_buffer_limit": whole("interconnect.out_packets"),
@@ -379,7 +379,7 @@ FIXED: dict[str, tuple[str, ...]] = {
     "network_mode": ("2",),
     "gpgpu_enable_specialized_operand_collector": ("0",),
     "gpgpu_cache:dl2_texture_only": ("0",),
-    "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
+    "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",),
     "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),
     "resume_option": ("0",), "SST_mode": ("0",), "gpgpu_lrc_enabled": ("0",), "gpgpu_opndcoll_model": ("0",),

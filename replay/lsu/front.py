@@ -14,7 +14,7 @@ from rayplay.replay.memory import rop, texture
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
-from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, may_send, send
+from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, decode, may_send, send
 from rayplay.replay.unit.streams import count_for
 
 STILL_THERE, LEAVES, JOINS_PIPE = range(3)
@@ -32,7 +32,7 @@ def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now:
         return access_shared(state, sm, now, row, at)
     is_cached = not state.global_skips_l1 or operation[row, lsu.LOCAL] == 1
     if (operation[row, lsu.KIND] == op.LOAD or operation[row, lsu.KIND] == op.STORE) and is_cached:
-        enter_banks(state, l1, work, sm, now, row, at)
+        enter_banks(state, l1, port, work, sm, now, row, at)
     elif operation[row, lsu.KIND] == op.TEXTURE and state.texture.is_unit:
         if not join_texture_unit(state, sm, now, row, at):
             return STILL_THERE
@@ -96,11 +96,11 @@ def access_shared(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> int:
 
 
 @inlined
-def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
+def enter_banks(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
     """The front's accesses enter the banks that the texture unit has left."""
     end = state.operation[row, lsu.END]
     state.unit[sm, lsu.FRONT_AT] = now + 1
-    entered = fill_banks(state, l1, work, sm, now, row, at, end, state.texture.unit[sm, texture.TAKEN])
+    entered = fill_banks(state, l1, port, work, sm, now, row, at, end, state.texture.unit[sm, texture.TAKEN])
     cursor = state.operation[row, lsu.CURSOR]
     if cursor < end and not (entered >> cache.bank_of(l1, work.sector[cursor] + state.operation[row, lsu.ADDEND])) & 1:
         state.unit[sm, lsu.STALLED] = 1
@@ -108,7 +108,7 @@ def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, 
 
 @inlined
 def fill_banks(
-    state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, row: int, at: int, end: int, taken: int
+    state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now: int, row: int, at: int, end: int, taken: int
 ) -> int:
     """Accesses before ``end`` enter their banks until one of these has had one in this cycle, or is full.
 
@@ -122,6 +122,8 @@ def fill_banks(
     while cursor < end:
         sector = work.sector[cursor] + addend
         number = cache.bank_of(l1, sector)
+        if cursor - first < state.banks:
+            decode(port, sm, sector)
         if (entered >> number) & 1:
             break
         bank = sm * state.banks + number
@@ -161,6 +163,7 @@ def pass_l1(state: lsu.Lsu, port: Port, work: op.Work, sm: int, now: int, row: i
         kind, tag = WRITE, state.operation[row, lsu.WARP] * 4 + lsu.ACK_TAG
         state.operation[row, lsu.MISSING] -= 1
     count_for(port, sm, state.operation[row, lsu.STREAM])
+    decode(port, sm, work.sector[cursor] + state.operation[row, lsu.ADDEND])
     send(port, sm, now, work.sector[cursor] + state.operation[row, lsu.ADDEND], kind, int(work.byte_mask[cursor]), tag)
     state.stats[sm, lsu.SECTORS] += 1
     state.operation[row, lsu.CURSOR] = cursor + 1
@@ -199,7 +202,7 @@ def join_texture_unit(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> b
 
 
 @inlined
-def ask_for_texels(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int) -> None:
+def ask_for_texels(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now: int) -> None:
     """A cycle of the texture unit: sectors of one request enter the banks, before the front's."""
     unit, stats = state.texture.unit, state.texture.stats
     unit[sm, texture.TAKEN] = 0
@@ -216,7 +219,7 @@ def ask_for_texels(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: in
     stop = first
     while stop < end and work.byte_mask[stop] == work.byte_mask[first]:
         stop += 1
-    unit[sm, texture.TAKEN] = fill_banks(state, l1, work, sm, now, row, at, stop, 0)
+    unit[sm, texture.TAKEN] = fill_banks(state, l1, port, work, sm, now, row, at, stop, 0)
     cursor = state.operation[row, lsu.CURSOR]
     stats[sm, texture.SECTORS] += cursor - first
     if cursor == stop:

@@ -86,7 +86,8 @@ class Spec:
     )
     warp_parts: int = value(
         "count",
-        "Parts of a warp, a power of two, that are coalesced, and look for bank conflicts, one after another",
+        "Parts of a warp, each of 32 / parts lanes, that are coalesced, and look for bank conflicts, one after another;"
+        " lanes that are left over make no access",
         1,
     )
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
@@ -116,8 +117,8 @@ class Spec:
             "wide_conflicts must be false with one shared bank or with one_broadcast",
         )
         law(
-            self.warp_parts in (1, 2, 4, 8, 16, 32),
-            f"warp_parts must be a power of two of at most 32 lanes, not {self.warp_parts}",
+            self.warp_parts <= 32,
+            f"warp_parts must be at most 32, the lanes of a warp, not {self.warp_parts}",
         )
         block = self.local_block_bytes
         law(block % 32 == 0, f"local_block_bytes must be a multiple of 32, not {block}")

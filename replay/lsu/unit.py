@@ -19,6 +19,7 @@ from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
 from rayplay.replay.memory.cache import mshr as cache_mshr
 from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.access import FETCHER
 from rayplay.replay.memory.port import Port, may_send
 from rayplay.replay.unit.streams import count_for
 
@@ -100,6 +101,13 @@ def choose_write_back(state: lsu.Lsu, l1: cache.L1, sm: int, now: int) -> int:
         return -1
     later = (able >> unit[sm, lsu.TURN]) << unit[sm, lsu.TURN]
     client = lowest_bit(np.int64(later if later else able))
+    if client == lsu.OF_L1 and cache.first_result(l1, sm) == FETCHER:  # nothing to write: the clients behind go on
+        cache_mshr.next_ready(l1.cache, sm)
+        able &= (1 << unit[sm, lsu.TURN]) - 1
+        if able == 0:
+            unit[sm, lsu.TURN] = 0
+            return -1
+        client = lowest_bit(np.int64(able))
     if client == lsu.SHARED:
         unit[sm, lsu.PIPE_HEAD] += 1
         at = state.pipe[place, 1]
@@ -150,7 +158,7 @@ def check_tag(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int, bank:
     answer = cache.store(l1, port, sm, now, sector, byte_mask, state.operation[here, lsu.LOCAL], tag)
     if answer == cache_state.FAIL:
         return block(state, l1, sm, now, bank)
-    return IS_KEPT if cache.keeps(l1, answer, state.operation[here, lsu.LOCAL]) else IS_OVER
+    return IS_KEPT if cache.keeps(l1, sm, answer, state.operation[here, lsu.LOCAL]) else IS_OVER
 
 
 @inlined

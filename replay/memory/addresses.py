@@ -4,21 +4,25 @@ An address map is a string as in the references: ``dramid@8;`` and 64 letters fr
 bank, C for column, S for a byte of the burst, 0 for a bit without meaning. Channels take blocks of 2^8 bytes in
 turn, and the quotient, put back in front of the 8 bits, is what the letters describe; with a power of two of channels
 that is the address without its channel bits. The lowest bank bits choose the slice of a channel. ``ipoly`` and ``xor``
-permute the slices by the bits above. Source: ``docs/sources/accel-sim.md#address-map``.
+permute the slices by the bits above; ``random`` draws a slice for each block of a slice when a request for it is made
+first, by the C library's generator. Source: ``docs/sources/accel-sim.md#address-map``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import inlined
+from rayplay.replay.jit.bits import bucket, called_from_python, compiled, inlined
+from rayplay.replay.jit.rows import ring_size
 from rayplay.replay.memory import hashes
 from rayplay.replay.unit.schema import law
 
 LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
 HASHES = ("linear", "xor", "ipoly")
 LINEAR, XOR, IPOLY = range(3)
-PARTITION_HASHES = ("consecutive", "xor", "ipoly")
+PARTITION_HASHES = ("consecutive", "xor", "ipoly", "random")
+RANDOM = PARTITION_HASHES.index("random")
+WORDS, APART, WARM_UP = 31, 3, 310  # of glibc's generator: its state, between its taps, first numbers that are dropped
 
 
 class Addresses(NamedTuple):
@@ -38,6 +42,9 @@ class Addresses(NamedTuple):
     bank_taps: np.ndarray  # int64[bits]: of the bank hash, of the row
     banks: int
     grain_shift: int  # log2 of the sectors side by side that share slice, set, bank and row
+    draw_shift: int  # log2 of the sectors of a block that has one slice
+    drawn: np.ndarray  # int64[power of two, 2]: of random, a block + 1 (0: free) and its slice, by hash
+    generator: np.ndarray  # int64[WORDS + 1]: the state, and the place of the next number
 
 
 def parse_map(text: str) -> tuple[int, dict[str, list[int]]]:
@@ -83,6 +90,11 @@ def make_addresses(text: str, channels: int, slices: int, partition_hash: str, b
     places = slices << (channels - 1).bit_length()
     law(partition_hash != "xor" or whole, "partition_hash xor needs a power of two of channels")
     law(partition_hash != "ipoly" or places in hashes.IPOLY, f"partition_hash ipoly needs 16, 32 or 64, not {places}")
+    least = 6 + slices.bit_length()
+    law(
+        partition_hash != "random" or block_shift >= least,
+        f"partition_hash random needs blocks of a slice of at least a line of 2^7 bytes: dramid@{least}",
+    )
     law(bank_hash != "ipoly" or banks in hashes.IPOLY, f"bank_hash ipoly needs 16, 32 or 64 banks, not {banks}")
     grain = max(min(block_shift, 7, bits["B"][0], bits["R"][0]) - 5, 0)
     key = [bit for bit in range(7, 63) if bit not in slice_bits]
@@ -90,7 +102,48 @@ def make_addresses(text: str, channels: int, slices: int, partition_hash: str, b
         runs(bits["B"]), runs(bits["R"]), runs(key), tap_masks(partition_hash, places), channels, slices, places,
         block_shift, block_shift + (slices.bit_length() - 1 if whole else 0),
         PARTITION_HASHES.index(partition_hash), HASHES.index(bank_hash), tap_masks(bank_hash, banks), banks, grain,
+        max(block_shift - (slices.bit_length() - 1) - 5, 0), np.zeros((1, 2), np.int64), np.zeros(WORDS + 1, np.int64),
     )  # fmt: skip
+
+
+def with_draws(state: Addresses, blocks: int) -> Addresses:
+    """The map with room for the slices of ``blocks`` different blocks, none drawn; as it is where none are drawn."""
+    if state.hash != RANDOM:
+        return state
+    return state._replace(drawn=np.zeros((2 * ring_size(blocks + 1), 2), np.int64), generator=seeded(1))
+
+
+def seeded(seed: int) -> np.ndarray:
+    """State of glibc's ``rand`` after ``srand(seed)``: r[i] = r[i - 31] + r[i - 3] modulo 2^32, halved."""
+    words = [seed]
+    while len(words) < WORDS:
+        words.append(16807 * words[-1] % (2**31 - 1))
+    state = np.array([*words, APART], np.int64)
+    for _ in range(WARM_UP):
+        called_from_python(next_random)(state)
+    return state
+
+
+@compiled
+def next_random(state: np.ndarray) -> int:
+    """The next number, of 31 bits."""
+    place = state[WORDS]
+    state[place] = (state[place] + state[(place + WORDS - APART) % WORDS]) & 0xFFFFFFFF
+    state[WORDS] = (place + 1) % WORDS
+    return int(state[place] >> 1)
+
+
+@compiled
+def drawn_slice(state: Addresses, sector: int) -> int:
+    """The slice of a sector's block; the first call for a block draws it."""
+    block, last = (sector >> state.draw_shift) + 1, state.drawn.shape[0] - 1
+    row = bucket(block, state.drawn.shape[0])
+    while state.drawn[row, 0] and state.drawn[row, 0] != block:
+        row = (row + 1) & last
+    if state.drawn[row, 0] == 0:
+        state.drawn[row, 0] = block
+        state.drawn[row, 1] = next_random(state.generator) % (state.channels * state.slices)
+    return int(state.drawn[row, 1])
 
 
 @inlined
@@ -112,6 +165,8 @@ def within_channel(state: Addresses, sector: int) -> int:
 @inlined
 def slice_of(state: Addresses, sector: int) -> int:
     """The L2 slice of a sector number; slice s belongs to channel s // slices."""
+    if state.hash == RANDOM:
+        return drawn_slice(state, sector)
     channel = (sector >> (state.block_shift - 5)) % state.channels
     local = within_channel(state, sector)
     upper = local >> state.high_shift

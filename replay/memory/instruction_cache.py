@@ -71,7 +71,7 @@ def make_state(spec: Spec, sms: int, instructions: dict[str, Any], streams: int 
         SECTOR_BYTES, "lru",
     )  # fmt: skip
     tags = cache_state.make_state(policy, sets, sms, ways, entries, streams=streams)
-    line = np.zeros(1, np.int64) if spec.perfect else (FIRST_ADDRESS + program_counters(instructions)) // LINE_BYTES
+    line = (FIRST_ADDRESS + program_counters(instructions)) // LINE_BYTES
     return InstructionCache(tags, np.zeros(sms * tags.pitch, np.int64), line, spec.perfect)
 
 

@@ -55,14 +55,9 @@ class Spec(cache_state.Policy):
         for name in ("banks", "bank_bytes"):
             number = getattr(self, name)
             law(number & (number - 1) == 0, f"{name} must be a power of two, not {number}")
-        lazy = self.write_allocate.startswith("lazy")
-        law(
-            self.write_policy != "back" or lazy,
-            f"write_policy back needs a lazy write_allocate, not {self.write_allocate}",
-        )
         sends = self.write_allocate in ("none", "naive") or self.write_policy in ("through", "back")
         law(
-            sends and self.write_allocate != "fetch_on_write",
+            self.write_policy == "back" or (sends and self.write_allocate != "fetch_on_write"),
             f"write_allocate {self.write_allocate} does not send every write on with write_policy {self.write_policy}",
         )
         options = self.shared_options
@@ -156,6 +151,13 @@ def forget_idle(state: L1, sm: int) -> None:
 def first_waiter(state: L1, sm: int, entry: int) -> int:
     """Who waits longest for the sector of an MSHR entry."""
     return state.cache.mshr[sm * state.cache.pitch + entry, cache_state.WAITER]
+
+
+@inlined
+def first_result(state: L1, sm: int) -> int:
+    """Who has the data that came first, of an SM with such."""
+    return first_waiter(state, sm, int(state.cache.ready[sm, wrap(
+        state.cache.unit[sm, cache_state.READY_HEAD], state.cache.ready.shape[1])]))  # fmt: skip
 
 
 @inlined
@@ -295,6 +297,8 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
     state.cache.owners.label[sm] = 0
     waiting = queued(state, port, sm, now)
     payload = tag | state.cache.shares.stream[sm] << TAG_BITS
+    if state.cache.write_allocate == cache_state.FETCH_ON_WRITE:  # a partial write is never acknowledged, as there
+        payload = cache.FETCHER
     answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, payload, waiting)
     if answer != cache_state.FAIL:
         drain(state, port, sm, now, tag)
@@ -302,7 +306,9 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
 
 
 @inlined
-def keeps(state: L1, answer: int, is_local: int) -> bool:
+def keeps(state: L1, sm: int, answer: int, is_local: int) -> bool:
     """Whether a write with this answer stays here: nothing is sent, and nothing acknowledges it."""
     local_hit = answer == cache_state.HIT and state.cache.write_policy == cache_state.EVICT_GLOBAL and is_local == 1
-    return bool(local_hit or (answer != cache_state.FAIL and state.cache.write_policy == cache_state.BACK))
+    stays = answer == cache_state.HIT or state.cache.write_allocate > cache_state.NAIVE
+    stays = stays and answer != cache_state.FAIL and state.cache.unit[sm, cache_state.PARKED] == 0
+    return bool(local_hit or (stays and state.cache.write_policy == cache_state.BACK))

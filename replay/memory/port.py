@@ -94,12 +94,18 @@ class Port(NamedTuple):
     eject_ring: int
     eject_packets: int
     response_packets: int
+    decoded: np.ndarray  # int64[sms, n]: sectors whose slice an SM looked for in the cycle under way, in its order
+    decodes: np.ndarray  # int64[sms]: how many
 
 
 def make_state(
-    spec: Spec, sms: int, credit_cycles: int, streams: int = 1, lockstep: bool = False, cluster: int = 1
-) -> Port:
-    """Empty ports; the rings hold all that may be there, so they cannot overflow."""
+    spec: Spec, sms: int, credit_cycles: int, streams: int = 1, lockstep: bool = False, cluster: int = 1,
+    decodes: int = 0,
+) -> Port:  # fmt: skip
+    """Empty ports; the rings hold all that may be there, so they cannot overflow.
+
+    decodes  most slices that an SM looks for in a cycle, where it matters who looks first; else 0.
+    """
     request_ring = ring_size(spec.in_packets + 65)
     ring = ring_size(spec.packets_in_flight + 1)
     apart = pitch(ring, 2)
@@ -118,7 +124,16 @@ def make_state(
         make_shares(stats, streams),
         request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles, lockstep,
         spec.perfect_memory, cluster, spec.out_packets, out_ring, eject_ring, spec.eject_packets, spec.response_packets,
+        np.zeros((sms, decodes), np.int64), np.zeros(sms, np.int64),
     )  # fmt: skip
+
+
+@inlined
+def decode(state: Port, sm: int, sector: int) -> None:
+    """An SM looks for the slice of a sector, whether it sends a request there or not."""
+    if state.decoded.shape[1] and state.decodes[sm] < state.decoded.shape[1]:
+        state.decoded[sm, state.decodes[sm]] = sector
+        state.decodes[sm] += 1
 
 
 @inlined

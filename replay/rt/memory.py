@@ -157,7 +157,7 @@ def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector:
         answer = l1_cache.store(l1, port, sm, now, sector, ALL_BYTES, 0, tag)
         if answer == cache_state.FAIL:
             return False
-        state.slot[at, rt.STORES] -= l1_cache.keeps(l1, answer, 0)
+        state.slot[at, rt.STORES] -= l1_cache.keeps(l1, sm, answer, 0)
         state.stats[sm, rt.WRITE_HITS if answer == cache_state.HIT else rt.WRITE_MISSES] += 1
     state.stats[sm, rt.STORES_SENT] += 1
     return True

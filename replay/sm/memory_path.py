@@ -154,7 +154,7 @@ def run_lsu(
     if lsus.unit[sm, lsu.TAGS_AT] <= now:
         check_tags(core, ctas, lsus, caches, ports, sm, now)
     if lsus.unit[sm, lsu.TEXTURE_ACCESSES] and lsus.texture.is_unit:
-        lsu_front.ask_for_texels(lsus, caches, work, sm, now)
+        lsu_front.ask_for_texels(lsus, caches, ports, work, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
     lsus.unit[sm, lsu.NEXT_CYCLE] = lsu_unit.next_cycle(lsus, caches, ports, sm, now)
 

@@ -13,9 +13,10 @@ from rayplay.replay.gpu.reference_options import MODELLED
 
 PINNED = {
     "case-0000": [171, 490, 1636], "case-0001": [261, 96], "case-0002": [1130], "case-0003": [828, 245],
-    "case-0004": [1751], "case-0005": [208], "case-0006": [962], "case-0007": [21],
+    "case-0004": [1751], "case-0005": [208], "case-0006": [962], "case-0007": [21], "case-0009": [220],
+    "case-0020": [902], "case-0096": [694],
 }  # fmt: skip
-DIGEST = "7186a762c45c50c4830a980bce43d5cc149fe3224a81605cbae96206fbfcd3e3"
+DIGEST = "21c77982eed0e5a006a31eb3e8eed7267ec67c19e9f29762fe6d83df496418d2"
 
 
 def test_cases_are_the_same_for_a_seed(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from rayplay.replay.memory.cache.tags import (
     victim,
 )
 
-NOBODY = -1  # waiter of a fetch that a write made
+NOBODY = -1  # waiter of a prefetch
+FETCHER = -2  # of a fetch that a write made: it has its turn among results, though nothing is written
 
 
 @inlined
@@ -224,7 +225,7 @@ def write_miss(
             return fail(state, at, cache.NO_MERGE)
         if not parked:
             push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
-        fetch(state, at, now, sector, index, byte_mask, 0, waiter if parked else NOBODY, kind, place, entry, False)
+        fetch(state, at, now, sector, index, byte_mask, 0, waiter if parked else FETCHER, kind, place, entry, False)
         state.unit[at, cache.PARKED] = int(parked)
         if parked:
             state.line[place, cache.STATUS] |= (1 << cache.DIRTY_ON_FILL) << offset | 1 << cache.BYTES_ON_FILL

@@ -39,6 +39,24 @@ def invalidate(state: cache.Cache, at: int) -> None:
                 state.bucket_head[at * state.buckets + bucket(state.line[row, cache.TAG], state.buckets)] = -1
 
 
+@compiled
+def flush(state: cache.Cache, at: int) -> None:
+    """Forget an instance's lines with dirty sectors, without a write-back, as in Accel-Sim."""
+    if state.unit[at, cache.USED] == 0:
+        return
+    for group in range(at * state.sets, (at + 1) * state.sets):
+        row = state.order[2 * group + 1, cache.NEWEST]
+        while row >= 0:
+            older = state.line[row, cache.OLDER]
+            forget(state, at, row)
+            state.line[row, cache.STATUS] &= ~cache.IN_USE
+            word, bit = free_way(state, row)
+            state.free_ways[group, word] |= bit
+            row = older
+    state.unit[at, cache.USED] = 0
+    state.unit[at, cache.DIRTY_LINES] = 0
+
+
 @inlined
 def find(state: cache.Cache, at: int, line: int) -> int:
     """Row that holds the line number, or -1. Mostly several sectors of a line are looked for, one after the other."""

@@ -49,6 +49,11 @@ class Spec(cache_state.Policy):
     to_dram_queue: int = value("requests", "Queue from a slice to its DRAM channel", 1)
     from_dram_queue: int = value("requests", "Queue from the DRAM channel to a slice", 1)
     reply_queue: int = value("requests", "Queue from a slice to the crossbar", 1)
+    flush_idle: bool = value(
+        "switch",
+        "Whether the first slices, as many as there are controllers, forget lines with dirty sectors in each cycle in"
+        " which no SM has a live warp",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,6 +94,7 @@ class L2(NamedTuple):
     to_net: Ratio
     part_of: np.ndarray  # int64[places, 2]: first slice of a stream's class, and its slices
     is_divided: bool
+    flushed: int  # slices that an idle GPU flushes
 
 
 def make_state(
@@ -125,6 +131,7 @@ def make_state(
         per_controller, controllers, ratio(l2_khz, core_khz, summed), ratio(core_khz, l2_khz, summed),
         ratio(l2_khz, net_khz, summed),
         np.zeros((1, 2), np.int64) if parts is None else parts[list(sharing.class_of)], parts is not None,
+        controllers if spec.flush_idle else 0,
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

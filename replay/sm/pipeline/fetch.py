@@ -14,7 +14,8 @@ from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
 from rayplay.replay.memory import instruction_cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready
-from rayplay.replay.memory.port import Port
+from rayplay.replay.memory.port import LINE_SECTORS, Port
+from rayplay.replay.memory.port import decode as decode_address
 from rayplay.replay.sm import visit, warps
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.pipeline import state as pipe
@@ -85,7 +86,16 @@ def fetch(core: pipe.Pipeline, ctas: Dispatch, ports: Port, sm: int, now: int) -
         if unit[sm, pipe.FETCH] | unit[sm, pipe.OVER] == 0:
             break
         unit[sm, pipe.FETCHED] = choose(core, ctas, sm, now)
+        if ports.decoded.shape[1] and unit[sm, pipe.FETCHED] >= 0:
+            decode_line(core, ports, sm, unit[sm, pipe.FETCHED])
     return True
+
+
+@inlined
+def decode_line(core: pipe.Pipeline, ports: Port, sm: int, index: int) -> None:
+    """The address of a warp's next instruction is decoded, even where the cache is perfect."""
+    line = core.instructions.line[core.warp[sm * core.warps + index, warps.INSTRUCTION]]
+    decode_address(ports, sm, line * LINE_SECTORS)
 
 
 @inlined
@@ -124,17 +134,18 @@ def fetch_from_cache(core: pipe.Pipeline, ctas: Dispatch, ports: Port, sm: int, 
         if has_ready(cache.tags, sm):
             unit[sm, pipe.FETCHED] = next_ready(cache.tags, sm)
         else:
-            look_up_next(core, ctas, sm, now)
+            look_up_next(core, ctas, ports, sm, now)
         instruction_cache.send_next(cache, ports, sm, now)
     return acts
 
 
 @inlined
-def look_up_next(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
+def look_up_next(core: pipe.Pipeline, ctas: Dispatch, ports: Port, sm: int, now: int) -> None:
     """The next warp with an empty buffer looks its instruction up: it fetches, waits for the line, or tries again."""
     unit, index = core.unit, choose(core, ctas, sm, now)
     if index < 0:
         return
+    decode_line(core, ports, sm, index)
     warp, here = core.warp, sm * core.warps + index
     line, stream = core.instructions.line[warp[here, warps.INSTRUCTION]], warp[here, warps.STREAM]
     answer = instruction_cache.look_up(core.instructions, sm, now, line, stream, index)

@@ -1,5 +1,6 @@
 """Map of an address to channel, slice, bank, row; and the hashes of sets and partitions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from .config import GpuConfig
@@ -48,12 +49,28 @@ class Place:
         return replace(other, channel=self.channel, slice=self.slice)
 
 
+def numbers() -> Iterator[int]:
+    """``rand`` of glibc after ``srand(1)``, by the recurrence of its additive feedback generator."""
+    found = [1]
+    for _ in range(30):
+        found.append(16807 * found[-1] % 2147483647)
+    for index in range(31, 34):
+        found.append(found[index - 31])
+    index = 34
+    while True:
+        found.append((found[index - 31] + found[index - 3]) % 2**32)
+        if index >= 344:
+            yield found[index] >> 1
+        index += 1
+
+
 class Mapping:
     """Address map ``dramid@8;...RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS`` (docs/sources/accel-sim.md#address-map)."""
 
     def __init__(self, config: GpuConfig) -> None:
         self.channels, self.slices_each = config.channels, config.slices_per_channel
-        self.is_hashed = config.ipoly_partitions
+        self.is_hashed, self.is_random = config.ipoly_partitions, config.random_partitions
+        self.random, self.drawn = numbers(), dict[int, int]()
 
     def within_channel(self, address: int) -> int:
         """The address without what chooses the channel."""
@@ -67,6 +84,11 @@ class Mapping:
         part = channel * self.slices_each + (bank & self.slices_each - 1)
         if self.is_hashed:
             part = self._hashed(address, part)
+        if self.is_random:
+            block = (address << self.slices_each.bit_length() - 1) >> CHANNEL_BIT
+            if block not in self.drawn:
+                self.drawn[block] = next(self.random) % (self.channels * self.slices_each)
+            part = self.drawn[block]
         return Place(part // self.slices_each, part, bank, row, self)
 
     def _hashed(self, address: int, part: int) -> int:

@@ -149,6 +149,14 @@ class Tags:
         line.fill(sector, 0)
         self.dirty += line.is_modified and not before
 
+    def flush(self) -> None:
+        """Lines with dirty sectors are forgotten without a write-back."""
+        if self.was_used:
+            for line in self.lines.values():
+                if line.is_modified:
+                    line.status = [INVALID] * 4
+            self.dirty, self.was_used = 0, False
+
     def invalidate(self) -> None:
         if self.was_used:
             for line in self.lines.values():
@@ -194,6 +202,7 @@ class Cache:
         self.filling: dict[int, tuple[Request, int]] = {}  # by id of the request: where its answer goes
         self.counts: Counter[tuple[str, str]] = Counter()
         self.data_port_busy = 0
+        self.sm = -1  # of an L1
 
     def cycle(self, may_send: Callable[[], bool], send: Callable[[Request], None]) -> None:
         """One request of the miss queue leaves; the data port works off a cycle."""
@@ -244,6 +253,13 @@ class Cache:
         self.miss_queue.append(request)
         self.tags.line(self.tags.probe(request.address, True)[1]).status[request.sector] = INVALID
 
+    def keeps(self, request: Request, outcome: str) -> bool:
+        """Whether an L1 acknowledges a write itself; one that has its sector fetched is never acknowledged."""
+        if self.config.write_through:
+            return False
+        fetches = self.config.write_allocate == "fetch" and request.byte_mask.bit_count() < 32
+        return outcome == HIT or (self.config.write_allocate in ("lazy", "fetch") and not fetches)
+
     def goes_on(self, outcome: str) -> bool:
         """Whether a write with this outcome is answered by the next level."""
         if outcome == HIT:
@@ -277,6 +293,8 @@ class Cache:
             return MISS
         if self.config.write_allocate == "naive":
             return self._write_and_fetch(request, now)
+        if self.config.write_allocate == "fetch" and request.byte_mask.bit_count() < 32:
+            raise NotImplementedError("a store that is never acknowledged: the warp waits forever")
         if not self._has_room(0):
             return FAIL
         if self.config.write_through:
@@ -284,7 +302,7 @@ class Cache:
         status, index, evicted = self.tags.access(request, now)
         self._modify(index, request)
         line, sector = self.tags.line(index), request.sector
-        if status == HIT_RESERVED:
+        if status == HIT_RESERVED and self.config.write_allocate == "lazy":
             line.fill_modified[sector] = line.fill_bytes = True
         line.readable[sector] = request.byte_mask.bit_count() == 32
         if status == HIT_RESERVED and not line.readable[sector] and not self.config.whole_sectors:
@@ -299,7 +317,7 @@ class Cache:
         if not self._has_room(2) or not self.mshrs.has_room(request.address):
             return FAIL
         self.miss_queue.append(request)
-        fetch = Request(request.address, request.byte_mask, False, -1, None, request.place)
+        fetch = Request(request.address, request.byte_mask, False, self.sm, None, request.place)
         return self._read_miss(fetch, now, has_room=True)
 
     def _read_miss(self, request: Request, now: int, has_room: bool = False) -> str:

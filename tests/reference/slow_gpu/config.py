@@ -19,7 +19,7 @@ class CacheConfig:
     fifo: bool = False
     fermi: bool = False
     evict: bool = False  # a write that hits goes on and drops its sector
-    write_allocate: str = "lazy"  # or none, naive
+    write_allocate: str = "lazy"  # or none, naive, fetch
 
 
 L1_2060 = CacheConfig(4, 128, 256, 32, 16, write_through=True, ipoly=False, dirty_percent=25)
@@ -148,6 +148,8 @@ class GpuConfig:
     channels: int = 12
     slices_per_channel: int = 2
     ipoly_partitions: bool = False
+    random_partitions: bool = False  # a block gets its slice when it is decoded first
+    flush_l2: bool = False  # of dirty lines, in half of the slices, while no warp lives
     l2: CacheConfig = L2_2060
     rop_latency: int = 194
     dram_latency: int = 96

@@ -122,6 +122,9 @@ class Gpu:
                 if not any(sm.live_warps for sm in cluster):
                     for sm in cluster:
                         sm.ldst.l1.tags.invalidate()
+            if self.config.flush_l2 and not any(sm.live_warps for sm in self.sms):
+                for part in self.slices[: self.config.channels]:
+                    part.cache.tags.flush()
 
     def _run_sms(self) -> None:
         """Clusters with work, or all while CTAs are left; in each the SM that goes first changes every cycle."""

@@ -30,6 +30,7 @@ class LdSt:
         self.dispatch: Op | None = None
         self.stages: list[Op | None] = [None] * config.shared_latency
         self.l1 = Cache(config.l1, lambda address: address)
+        self.l1.sm = sm.number
         self.texture = TextureCache(config.texture)
         self.texture_unit = TextureUnit(config.texture)
         self.rop = Rop(config.raster, config.sms)
@@ -89,8 +90,9 @@ class LdSt:
             self._choose_result()
 
     def _choose_result(self) -> None:
+        first = self.turn
         for step in range(len(CLIENTS)):
-            client = (self.turn + step) % len(CLIENTS)
+            client = (first + step) % len(CLIENTS)
             op = self._result_of(CLIENTS[client])
             if op is not None:
                 self.writing, self.turn = op, (client + 1) % len(CLIENTS)
@@ -138,7 +140,10 @@ class LdSt:
                 warps[request.op.warp].atomics -= request.lanes.bit_count()
             return request.op
         if client == "l1" and self.l1.mshrs.ready:
-            return self.l1.mshrs.next_ready().op
+            op = self.l1.mshrs.next_ready().op
+            if op is None:  # the fetch of a write
+                self.turn = 0
+            return op
         return None
 
     def _take_response(self) -> None:
@@ -150,7 +155,7 @@ class LdSt:
             request.line.missing -= 1
         elif request.is_write:
             self.sm.warps[request.op.warp].stores -= 1
-        elif not self._bypasses(request.op):
+        elif request.op is None or not self._bypasses(request.op):
             self.l1.fill(request)
         elif self.bypassed is None:
             self.bypassed = request
@@ -175,8 +180,8 @@ class LdSt:
             outcome = self.l1.access(request, self.sm.gpu.now)
             if outcome != FAIL:
                 queue[0] = None
-            if request.is_write and outcome != FAIL and not self.config.l1.write_through:
-                self.sm.warps[request.op.warp].stores -= 1  # it stays here
+            if request.is_write and outcome != FAIL and self.l1.keeps(request, outcome):
+                self.sm.warps[request.op.warp].stores -= 1
             if outcome == HIT and request.op.instruction.is_load:
                 self._hit(request.op)
         for stage in range(len(queue) - 1):
@@ -231,6 +236,7 @@ class LdSt:
         for _ in range(self.config.l1_banks):
             if not op.accesses:
                 return
+            self.sm.gpu.mapping.place(op.accesses[-1].address)  # decoded, even where the bank is taken
             queue = self.queues[op.accesses[-1].address // self.config.bank_bytes % self.config.l1_banks]
             if queue[-1] is not None:
                 return

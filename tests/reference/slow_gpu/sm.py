@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import coalesce
 from .collector import Collector
 from .config import GpuConfig
-from .instruction_cache import InstructionCache, Missing
+from .instruction_cache import FIRST_ADDRESS, InstructionCache, Missing
 from .ldst import LdSt
 from .program import Kernel
 from .request import Request
@@ -193,8 +193,9 @@ class Sm:
     def _look_up(self, warp: Warp) -> None:
         """A warp's next instruction in the instruction cache; after a failure another warp has its turn."""
         self.last_fetched, outcome = warp.slot, "hits"
+        pc = warp.code[warp.next_pc].instruction.pc
+        self.gpu.mapping.place(FIRST_ADDRESS + pc)
         if self.config.instructions.used:
-            pc = warp.code[warp.next_pc].instruction.pc
             outcome = self.instructions.access(pc, warp.slot, self.gpu.now)
         warp.waits_for_line = outcome == "misses"
         self.fetched = warp if outcome == "hits" else None

@@ -29,10 +29,10 @@ class Op:
         return self.mask.bit_count()
 
     def parts(self, count: int) -> list[Self]:
-        """The same with the addresses of each part of the warp alone."""
+        """The same with the addresses of each part of the warp alone; lanes that are left over are in none."""
         found = [copy(self) for _ in range(count)]
         for number, part in enumerate(found):
-            part.addresses = {lane: at for lane, at in self.addresses.items() if lane * count // 32 == number}
+            part.addresses = {lane: at for lane, at in self.addresses.items() if lane // (32 // count) == number}
         return found
 
 

@@ -1,10 +1,12 @@
 """The engine's model ``pipeline`` against the slow twin on random GPUs and traces; ``make fuzz`` runs 500."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
 from tests.replay.engine import twin_cases
 
 
@@ -33,6 +35,36 @@ def test_lockstep_with_clocks_of_their_own_is_the_twins(tmp_path: Path, seed: in
 def test_raster_operations_take_the_cycles_of_the_twin(tmp_path: Path, seed: int) -> None:
     lockstep = seed % 6 == 5
     assert twin_cases.differences(seed, tmp_path / "case", True, lockstep, is_drawn=True) == []
+
+
+LAZY_L2 = {"l2.write_policy": "back", "l2.write_allocate": "lazy_fetch_on_read", "interconnect.perfect_memory": False}
+RARE: dict[str, dict[str, Any]] = {
+    "parts of a warp": {"lsu.warp_parts": 8},
+    "flush": {"l2.flush_idle": True},
+    "drawn slices": {"memory.partition_hash": "random"},
+    "no allocation": {"l1.write_policy": "back", "l1.write_allocate": "none", **LAZY_L2},
+    "naive allocation": {"l1.write_policy": "back", "l1.write_allocate": "naive", **LAZY_L2},
+    "naive allocation, through": {"l1.write_policy": "through", "l1.write_allocate": "naive"},
+}
+"""Options that no released configuration changes."""
+
+
+# without atomics: they never end for lanes that are left over
+@pytest.mark.parametrize(("seed", "parts"), [(0, 3), (4, 7), (5, 12), (7, 5), (8, 31), (9, 10)])
+def test_lanes_that_are_left_over_make_no_access(tmp_path: Path, seed: int, parts: int) -> None:
+    assert twin_cases.differences(seed, tmp_path / "case", True, extra={"lsu.warp_parts": parts}) == []
+
+
+def test_atomics_of_lanes_that_are_left_over_are_refused(tmp_path: Path) -> None:
+    case = twin_cases.make(1, tmp_path, extra={"lsu.warp_parts": 3})
+    with pytest.raises(UserError, match=r"must have no atomics on GPU .*: lsu.warp_parts 3 leaves lanes out"):
+        twin_cases.run_engine(case)
+
+
+@pytest.mark.parametrize("option", RARE)
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_options_take_the_cycles_of_the_twin(tmp_path: Path, option: str, seed: int) -> None:
+    assert twin_cases.differences(seed, tmp_path / "case", True, extra=RARE[option]) == []
 
 
 @pytest.mark.parametrize("seed", range(12))

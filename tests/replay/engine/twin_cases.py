@@ -54,13 +54,15 @@ class Case:
 
 def make(
     seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, int] | None = None, in_lockstep: bool = False,
-    is_drawn: bool = False,
+    is_drawn: bool = False, extra: dict[str, Any] | None = None,
 ) -> Case:  # fmt: skip
     """The case of a seed.
 
     With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps. ``in_lockstep`` on a GPU that needs
     it, whose L2 has a clock of its own. ``is_drawn``: kernels are stages of draws, and raster operations have rates.
+    ``extra``: values in place of the seed's.
     """
+    extra = extra or {}
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
     drawn = Random(f"options {seed}")
@@ -70,6 +72,7 @@ def make(
     values |= write_back(Random(f"write back {seed}"), values)
     values |= rare_options(Random(f"rare {seed}"))
     values |= raster(Random(f"raster {seed}")) if is_drawn else {}
+    values |= extra
     if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.cluster": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
@@ -282,7 +285,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         latencies={**latencies, "ONE": (1, 1)},
         l1=CacheConfig(
             4, *(l1[name] for name in CACHE), write_through=l1.get("write_policy", "through") == "through", ipoly=False,
-            dirty_percent=l1["dirty_percent"],
+            dirty_percent=l1["dirty_percent"], write_allocate=l1.get("write_allocate", "lazy").partition("_")[0],
             fifo=l1.get("replacement") == "fifo", fermi=l1.get("set_hash") == "fermi",
         ),
         bank_bytes=values.get("l1.bank_bytes", 32), skip_l1=values.get("lsu.global_skips_l1", False),
@@ -307,6 +310,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         ),
         rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],
         slice_input=l2["input_queue"], slice_to_dram=l2["to_dram_queue"], slice_from_dram=l2["from_dram_queue"],
+        random_partitions=values.get("memory.partition_hash") == "random", flush_l2=l2.get("flush_idle", False),
         slice_replies=l2["reply_queue"], crossbar_inputs=icnt["in_packets"], crossbar_outputs=icnt["out_packets"],
         dram=DramConfig(
             **timing, groups=dram["bank_groups"], queue=dram["queue_entries"], return_queue=dram["return_entries"]
@@ -369,11 +373,12 @@ def run_engine(case: Case, quantum: int | None = None) -> Found:
 
 
 def differences(
-    seed: int, folder: Path, with_memory: bool, in_lockstep: bool = False, is_drawn: bool = False
-) -> list[str]:
+    seed: int, folder: Path, with_memory: bool, in_lockstep: bool = False, is_drawn: bool = False,
+    extra: dict[str, Any] | None = None,
+) -> list[str]:  # fmt: skip
     """Differences between the counters of engine and twin, kernel by kernel."""
     folder.mkdir()
-    case = make(seed, folder, with_memory, in_lockstep=in_lockstep, is_drawn=is_drawn)
+    case = make(seed, folder, with_memory, in_lockstep=in_lockstep, is_drawn=is_drawn, extra=extra)
     twin, engine = run_twin(case), run_engine(case)
     assert len(twin) == len(engine)
     return [

@@ -129,17 +129,17 @@ def test_conflicts_of_other_banks_and_of_one_broadcast_are_the_twins(
         assert conflict == (slow.broadcast_cycles(words, banks) if broadcast else slow.bank_cycles(words, 1, banks))
 
 
-@pytest.mark.parametrize("parts", [2, 8, 32])
+@pytest.mark.parametrize("parts", [2, 3, 8, 12, 32])
 def test_parts_of_a_warp_share_neither_sectors_nor_words(slow: ModuleType, parts: int) -> None:
     def of_parts(lanes: dict[int, int]) -> list[list[int]]:
-        found = [[at for lane, at in lanes.items() if lane * parts // 32 == part] for part in range(parts)]
+        found = [[at for lane, at in lanes.items() if lane // (32 // parts) == part] for part in range(parts)]
         return [part for part in found if part]
 
     for lanes, size, conflict, accesses in coalesced(static_rules(GLOBAL, False, False, parts=parts), 6):
         expected = [sorted(slow.sectors(part, size).items(), reverse=True) for part in of_parts(lanes)]
         assert (conflict, accesses) == (0, list(chain.from_iterable(reversed(expected))))
     for lanes, _, conflict, _ in coalesced(static_rules(SHARED, False, False, parts=parts), 7):
-        assert conflict == sum(slow.bank_cycles(part, 1) for part in of_parts(lanes))
+        assert conflict == max(sum(slow.bank_cycles(part, 1) for part in of_parts(lanes)), 1)
 
 
 def test_local_accesses_are_the_twins(slow: ModuleType) -> None:

@@ -81,9 +81,33 @@ def test_a_store_that_stays_is_acknowledged_when_it_meets_the_tags(tmp_path: Pat
     assert through.value("gpu_cycles") - back.value("gpu_cycles") == 1 + gpu.l1_miss_cycles + 1
 
 
-def test_an_l2_that_sends_writes_on_and_other_allocations_are_refused() -> None:
-    with pytest.raises(UserError, match="needs a lazy write_allocate, not naive"):
-        load("accelsim-rtx2060", [BACK, "l1.write_allocate=naive"])
+FETCHES = "l1.write_allocate=fetch_on_write"
+
+
+def test_whole_sectors_are_written_without_a_fetch_and_parts_wait_for_ever(tmp_path: Path) -> None:
+    """As in Accel-Sim, whose L1 acknowledges no store that has its sector fetched: the warp never ends there."""
+    whole = [store(0, WHOLE_SECTOR), *OTHER_LINE]
+    fetched, lazy = replay(tmp_path / "fetched", whole, BACK, FETCHES), replay(tmp_path / "lazy", whole, BACK)
+    assert fetched.value("gpu_cycles") == lazy.value("gpu_cycles")
+    assert counted(fetched, "l2", *WRITES) == 1
+    with pytest.raises(UserError, match="waits for acknowledgements of 1 sectors that it stored"):
+        replay(tmp_path / "part", [store(0, WORD)], BACK, FETCHES)
+    with pytest.raises(UserError, match="does not send every write on with write_policy through"):
+        load("accelsim-rtx2060", [FETCHES])
+
+
+def test_without_an_allocation_a_missing_store_goes_on_and_is_acknowledged_by_the_l2(tmp_path: Path) -> None:
+    lines = [store(0, WORD), fetch(128, 1), "1 R2 MOV 1 R1 0 0", store(128, WORD)]
+    found = replay(tmp_path / "none", lines, BACK, "l1.write_allocate=none")
+    assert counted(found, "l1d", "write_line") == counted(found, "l1d", "write_hits") == 1
+    assert counted(found, "port", "requests") == 2, "the store that hits stays"
+    kept = replay(tmp_path / "kept", [store(0, WORD)], BACK)
+    sent = replay(tmp_path / "sent", [store(0, WORD)], BACK, "l1.write_allocate=none")
+    way = load("accelsim-rtx2060").l2.latency_cycles
+    assert (sent.value("gpu_cycles") or 0) > (kept.value("gpu_cycles") or 0) + way
+
+
+def test_an_l2_that_sends_writes_on_is_refused() -> None:
     with pytest.raises(UserError, match="needs an L2 that writes back lazily, not evict and none"):
         load("accelsim-rtx2060", [BACK, "l2.write_policy=evict", "l2.write_allocate=none"])
     with pytest.raises(UserError, match=r"perfect_memory needs .* no l1.write_policy back"):

@@ -21,15 +21,17 @@ from tests.reference.slow_gpu.program import load as load_program
 FAR_APART = 1 << 20
 
 
-def trace_of(folder: Path, lines: list[str]) -> Path:
-    """A warp's instructions, without PC and mask, as a trace."""
+def trace_of(folder: Path, *kernels: list[str]) -> Path:
+    """Kernels of one warp, its instructions without PC and mask, as a trace."""
     folder.mkdir()
-    lines = [*lines, "0 EXIT 0 0 0"]
-    text = HEAD.format(number=1, ctas=1, threads=32, shared=4096, registers=16)
-    text += f"#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {len(lines)}\n"
-    text += "".join(f"{16 * pc:04x} ffffffff {line}\n" for pc, line in enumerate(lines)) + "#END_TB\n"
-    (folder / "kernel-1.traceg").write_text(text)
-    (folder / "kernelslist.g").write_text("kernel-1.traceg\n")
+    for number, given in enumerate(kernels, 1):
+        lines = [*given, "0 EXIT 0 0 0"]
+        text = HEAD.format(number=number, ctas=1, threads=32, shared=4096, registers=16)
+        text += f"#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {len(lines)}\n"
+        text += "".join(f"{16 * pc:04x} ffffffff {line}\n" for pc, line in enumerate(lines)) + "#END_TB\n"
+        (folder / f"kernel-{number}.traceg").write_text(text)
+    names = (f"kernel-{number}.traceg\n" for number in range(1, len(kernels) + 1))
+    (folder / "kernelslist.g").write_text("".join(names))
     import_accelsim(folder / "kernelslist.g", folder / "case.trace")
     return folder / "case.trace"
 
