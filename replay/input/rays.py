@@ -12,6 +12,7 @@ HIGHEST_ADDRESS = NODE_ADDRESS_END  # traced addresses are below; the RT unit's 
 # Kinds of record (bits 0 to 3 of Records.info): formats.schema.trace.NODE_KINDS, then three of the replay.
 KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
 HEADER = 0
+INTERNAL = 1
 DESCRIPTOR = 3
 TRIANGLE = 4
 PROCEDURAL = 5

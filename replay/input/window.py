@@ -16,6 +16,7 @@ from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
+from rayplay.replay.input.stacks import add_spills, expect_parents, stack_nodes
 from rayplay.replay.input.traversals import COLUMNS, merged, read_parents
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
@@ -24,7 +25,7 @@ ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most
 SPACE_SHIFT = 49  # of an address: its trace's number, where several are replayed together
 SPACE_SECTORS = (1 << SPACE_SHIFT) // SECTOR_BYTES
-MOST_NODES = record.NODE_BITS + 1 - 1000  # and the rows of an intersection table
+MOST_NODES = record.NODE_BITS + 1 - 10_000  # and the loads from tables and stacks
 MOST_SPACES = 4  # an address of a BVH record has 51 bits
 ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
 WEIGHTS = {
@@ -46,12 +47,14 @@ class Window:
     def __init__(
         self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0,
         spaces: dict[str, list[int]] | None = None, needs: tuple[str, ...] = (),
+        stack_entries: int = 0,
     ) -> None:  # fmt: skip
         """Nothing loaded.
 
         table         place of the intersection table in ``rt_unit_spec.TABLES``.
         pieces_ahead  of the tables, as in ``Trace.warp_batches``.
         spaces        first row of each trace that was joined in ``warps`` and ``nodes``, and the end; None: one trace.
+        stack_entries  of a ray's stack in the RT unit, 0: any number.
         needs         of ``traversals.NEEDS``: what the rays tell beyond their records.
         """
         self.trace, self.program, self.static, self.table = trace, program, static, table
@@ -65,7 +68,11 @@ class Window:
             self.info = np.concatenate([self.info, table_nodes()])
         self.needs = tuple(name for name in needs if name in trace.tables)
         self.parent = np.zeros(0, np.int32)
-        if "parents" in self.needs:
+        self.stack_entries, self.stack_node = stack_entries if trace.rows("rays") else 0, len(self.info)
+        if self.stack_entries:
+            expect_parents(trace.tables, str(trace.path))
+            self.info = np.concatenate([self.info, stack_nodes()])
+        if "parents" in self.needs or self.stack_entries:
             self.parent = np.full(len(self.info), record.NO_PARENT, np.int32)
             self.parent[: len(self.node_kinds)] = read_parents(trace, len(self.node_kinds))
         self.groups = np.zeros(32, np.int64)
@@ -194,7 +201,7 @@ class Window:
         return np.searchsorted(warp[operation], np.arange(first, last + 1))
 
     def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray) -> None:
-        """Put the records into the batch, and what the rays load and write for the intersection table."""
+        """Put the records into the batch, and what the rays load and write for intersection tables and stacks."""
         store = np.zeros(0, np.int64)
         first_store = np.zeros(len(offset), np.int64)
         if self.table != record.NO_TABLE:
@@ -202,11 +209,16 @@ class Window:
                 self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
                 str(self.trace.path),
             )  # fmt: skip
-            if len(batch["distance"]):
-                own = (node & np.uint32(record.NODE_BITS)) < len(self.node_kinds)  # not a load from a table
-                spread = np.zeros(len(node), np.int32)
-                spread[own] = batch["distance"]
-                batch["distance"] = spread
+        if self.stack_entries:
+            offset, node, first_store, store = add_spills(
+                self.stack_entries, batch["lane"], (offset, node, first_store, store),
+                self.parent[: len(self.node_kinds)], self.stack_node, str(self.trace.path),
+            )  # fmt: skip
+        if 0 < len(batch["distance"]) < len(node):
+            own = (node & np.uint32(record.NODE_BITS)) < len(self.node_kinds)  # not a load from a table or stack
+            spread = np.zeros(len(node), np.int32)
+            spread[own] = batch["distance"]
+            batch["distance"] = spread
         batch["first_node"], batch["node"] = offset[:-1], node
         batch["first_store"], batch["store"] = first_store[:-1], store
 
