@@ -162,8 +162,8 @@ def deliver_to_all(
 
 
 @compiled
-def tested(state: rt.RtUnit, core: int, kind: int, begins: int) -> int:
-    """The cycle in which the last test of a record begins, behind the tests of records before it in the unit.
+def tested(state: rt.RtUnit, core: int, kind: int, now: int) -> int:
+    """The cycle in which the last test of a record begins, behind the tests of records that came before it.
 
     Counted in parts of a cycle, as many as there are tests a cycle.
     """
@@ -171,10 +171,10 @@ def tested(state: rt.RtUnit, core: int, kind: int, begins: int) -> int:
     if kind in (rays.TRIANGLE, rays.TRIANGLE_HIT):
         column, rate, tests = rt.TRIANGLES_TESTED, state.triangle_tests, 1
     elif kind != rays.INTERNAL:
-        return begins
+        return now
     if rate == 0:
-        return begins
-    end = max(state.unit[core, column], begins * rate) + tests
+        return now
+    end = max(state.unit[core, column], now * rate) + tests
     state.unit[core, column] = end
     return (end - 1) // rate
 
@@ -189,7 +189,7 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
     begins = max(lane[rt.READY_AT, row], now)
     waited = 0
     if state.box_tests | state.triangle_tests:
-        waited = tested(state, at // state.warps, kind, begins) - begins
+        waited = max(tested(state, at // state.warps, kind, now) - begins, 0)
     ready_at = begins + waited + state.latency[kind]
     lane[rt.READY_AT, row] = ready_at
     if kind == rays.TRIANGLE_HIT and state.hit_stores != rules.NO_STORES:

@@ -67,7 +67,7 @@ class Unit:
             if lane.missing:
                 continue
             kind = lane.records.popleft()[2]
-            lane.delay += self.queue_tests(kind, now + lane.delay)
+            lane.delay += max(self.queue_tests(kind, now) - lane.delay, 0)
             lane.delay += self.options.latency[kind]
             self.log.count["records"] += 1
             self.log.count["nodes"] += KINDS[kind] not in ("header", "descriptor", "table")
@@ -77,20 +77,20 @@ class Unit:
             if not lane.records:
                 lane.end = now + lane.delay
 
-    def queue_tests(self, kind: int, begins: int) -> int:
-        """Cycles that the last test of a record waits for its turn in a tester that takes so many a cycle, in order."""
+    def queue_tests(self, kind: int, now: int) -> int:
+        """Cycles that a record's last test waits for its turn in a tester, which takes ``rate`` a cycle in order."""
         boxes = [self.box_turns, self.options.box_tests, self.options.boxes_per_node]
         triangles = [self.triangle_turns, self.options.triangle_tests, 1]
         taken, rate, tests = {1: boxes, 4: triangles, TRIANGLE_HIT: triangles}.get(kind, ([], 0, 0))
         if rate == 0:
             return 0
-        cycle = begins
+        cycle = now
         for _ in range(tests):  # each takes the first free turn, none before one that was there earlier
-            cycle = max(cycle, taken[-1] if taken else begins)
+            cycle = max(cycle, taken[-1] if taken else now)
             while taken.count(cycle) == rate:
                 cycle += 1
             taken.append(cycle)
-        return cycle - begins
+        return cycle - now
 
     def serve_all(self, address: int, chunk: int, now: int, but: Warp | None = None) -> None:
         for warp in self.warps:
