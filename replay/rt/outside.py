@@ -30,7 +30,7 @@ def uncounted_busy_cycles(state: RtUnit, cycle: int) -> np.ndarray:
 
 
 class Waiting(NamedTuple):
-    """What a warp of an SM waits for in the RT units.
+    """The slot of a warp of an SM, and the records that it waits for.
 
     slot       that it has, -1 for none; ``taken``: the warps of the SM in each of ``places`` slots.
     addresses  of the records that its lanes wait for, one for each lane.
@@ -43,7 +43,7 @@ class Waiting(NamedTuple):
 
 
 def waits_for(state: RtUnit, sm: int, warp: int) -> Waiting:
-    """What a warp whose rays are traced waits for."""
+    """The slot and the records of a warp whose rays are traced."""
     first, places = sm * state.cores * state.warps, state.cores * state.warps
     at = int(state.place[sm * rt.WARPS_PER_SM + warp])
     taken = state.slot[first : first + places, rt.WARP]
