@@ -1,9 +1,10 @@
 """Short traversal stacks: what a ray writes to memory, and loads back, where its stack outgrows ``rt.stack_entries``.
 
-A ray visits a node's first child next and pushes the others; a visit that is no child of the one before it is popped. A push onto a full stack writes the oldest entry, 8 B, to the warp's memory; a pop from an empty
-one loads the youngest written entry back before the record is fetched. The depth follows from the trace's ``parents``:
-an entry that is pushed is visited later. So entries that culling dropped are not counted, and a stretch of a ray after
-a program begins with an empty stack.
+A ray visits a node's first child next and pushes the others; a visit that is no child of the one before it is popped.
+A push onto a full stack writes the oldest entry, 8 B, to the warp's memory; a pop from an empty one loads the youngest
+written entry back before the record is fetched. The depth follows from the trace's ``parents``: an entry that is pushed
+is visited later. So entries that culling dropped are not counted, and a stretch of a ray after a program begins with an
+empty stack.
 """
 
 import numpy as np
