@@ -12,12 +12,14 @@ from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.plugin.author import compiled, default, hook, parameter, warp_at
 from rayplay.replay.plugin.targets import hook_lines
 from rayplay.replay.rt import state as rt
-from rayplay.replay.rt.count import asks
+from rayplay.replay.rt.count import asks, count_warp
+from rayplay.replay.rt.entry import next_arrival, wake
 from rayplay.replay.sm import ctas, warps
+from rayplay.replay.unit.streams import count_for
 
 __all__ = [
-    "FAR", "asks", "cache", "compiled", "count_bits", "ctas", "default", "dram", "hook", "lowest_bit", "parameter",
-    "rays", "rt", "warp_at", "warps",
+    "FAR", "asks", "cache", "compiled", "count_bits", "count_for", "count_warp", "ctas", "default", "dram", "hook",
+    "lowest_bit", "next_arrival", "parameter", "rays", "rt", "wake", "warp_at", "warps",
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from rayplay.formats.guard.command import add_limits
+from rayplay.formats.guard.command import Once, add_limits
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
@@ -107,7 +107,7 @@ def add_outputs(made: argparse.ArgumentParser) -> None:
 
 def add_gpu_changes(made: argparse.ArgumentParser) -> None:
     """Add the options that change a whole GPU: a policy from outside the package, a fraction of its units."""
-    made.add_argument("--plugin", metavar="FILE.py|NAME",
+    made.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
                       help="run a policy of your own in place of the engine's (docs/policies.md): a file, whose code "
                       "is run, or the name that an installed package gives one")  # fmt: skip
     made.add_argument("--scale", type=int, default=1, metavar="K",

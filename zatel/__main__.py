@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.answer import answer
-from rayplay.formats.guard.command import add_limits, add_verb, run
+from rayplay.formats.guard.command import Once, add_limits, add_verb, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import SHIPPED, prediction_name, result_name, trace_name
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     predict.epilog = departures_help()
     predict.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    predict.add_argument("--plugin", metavar="FILE.py|NAME",
+    predict.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
                          help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
     predict.add_argument(
         "--against", type=result_name, metavar="RESULT", help="result of the full replay to compare with"

@@ -18,6 +18,16 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 EXIT_TERMINATED = 143  # 128 + SIGTERM
 
 
+class Once(argparse.Action):
+    """Store a value; an option that is given twice is an error."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest)
+        if before is not None:
+            parser.error(f"{option_string}: must be given once, not with {before} and {values}")
+        setattr(namespace, self.dest, values)
+
+
 class _SetLimit(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         try:

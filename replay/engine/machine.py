@@ -19,6 +19,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.latencies import retimed
+from rayplay.replay.input.traversals import expect_needs
 from rayplay.replay.input.window import Window
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit import rows
@@ -43,6 +44,7 @@ from rayplay.replay.plugin.attach import attach, compiling
 from rayplay.replay.plugin.attach import counters as plugin_counters
 from rayplay.replay.plugin.described import values_of
 from rayplay.replay.plugin.load import Plugin
+from rayplay.replay.rt import outside as rt_outside
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.sharing.plan import Plan
 from rayplay.replay.sm import ctas as dispatch
@@ -121,7 +123,7 @@ class Machine(Inputs):
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0,
-                             sharing.spaces if sharing else None)  # fmt: skip
+                             sharing.spaces if sharing else None, self._needs(), gpu.rt.stack_entries)  # fmt: skip
         self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, LANES), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(threads)
@@ -133,6 +135,14 @@ class Machine(Inputs):
         if sharing and self.plan:
             self.copies = sharing.copies(gpu.memory.copies)
             self.adopt(self.plan)
+
+    def _needs(self) -> tuple[str, ...]:
+        """Tables of the trace that the GPU's plug-in needs."""
+        plugin = self.gpu.plugin
+        if plugin is None:
+            return ()
+        expect_needs(self.trace, plugin.needs, plugin.path)
+        return plugin.needs
 
     def _make_units(self) -> None:
         gpu, sms, streams = self.gpu, self.gpu.sm.count, self.streams.places
@@ -271,15 +281,10 @@ class Machine(Inputs):
         self._known = {name: part for name, part in self._known.items() if name not in ("work", "records")}
         moved = self.window.load(self._needed_warps)
         models.move_cursors(self.core, moved)
-        operation, lane, waiting = self.lsu.operation, self.rt.lane, self.rt.waiting
+        operation = self.lsu.operation
         by = moved.of_rows("sector", operation[:, lsu_state.CURSOR])
         operation[:, [lsu_state.CURSOR, lsu_state.END]] -= by[:, None]
-        for name, columns in (
-            ("node", [rt_state.CURSOR, rt_state.END]),
-            ("store", [rt_state.TABLE_STORE, rt_state.TABLE_END]),
-        ):
-            lane[columns] -= moved.of_rows(name, lane[columns[0]])
-        waiting[:] -= moved.of_rows("trace_visit", waiting >> 8) << 8
+        rt_outside.move_cursors(self.rt, moved)
 
     def _needed_warps(self, first: int, last: int) -> np.ndarray:
         """Which of the warps ``first`` to ``last`` (exclusive) have not retired: live ones, and those to come."""

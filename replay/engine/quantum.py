@@ -29,7 +29,7 @@ from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import Port, may_send, next_response, rewind_requests
-from rayplay.replay.rt import state as rt_state
+from rayplay.replay.rt import entry as rt_entry
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import ctas as dispatch
@@ -232,7 +232,7 @@ def advance_sm(
         if lsus.unit[sm, lsu_state.NEXT_CYCLE] <= now:
             # data is written back, a response taken, accesses meet the tags, instructions go on
             run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
-        if rays.gate[sm, rt_state.NEXT_CYCLE] <= now:
+        if rt_entry.due(rays, sm) <= now:
             # one request, one completed warp
             run_rt_unit(core, ctas, lsus, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
@@ -249,7 +249,7 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
     soonest = min(soonest, ports.response[next_response(ports, sm), 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, lsu_state.NEXT_CYCLE])
-    soonest = min(soonest, rays.gate[sm, rt_state.NEXT_CYCLE])
+    soonest = min(soonest, rt_entry.due(rays, sm))
     return max(soonest, now + 1)
 
 
@@ -267,4 +267,4 @@ def run_rt_unit(
             model.release(core, ctas, sm, now, index, op.HELD_SLOT)
     if ports.lockstep and (l1.has_queued(caches, sm) or not may_send(ports, sm, now)):
         lsus.unit[sm, lsu_state.NEXT_CYCLE] = min(lsus.unit[sm, lsu_state.NEXT_CYCLE], now + 1)
-        rays.gate[sm, rt_state.NEXT_CYCLE] = min(rays.gate[sm, rt_state.NEXT_CYCLE], now + 1)
+        rt_entry.wake(rays, sm, now + 1)

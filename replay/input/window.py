@@ -16,6 +16,8 @@ from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
+from rayplay.replay.input.stacks import add_spills, expect_parents, stack_nodes
+from rayplay.replay.input.traversals import COLUMNS, merged, read_parents
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
 
@@ -23,9 +25,17 @@ ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most
 SPACE_SHIFT = 49  # of an address: its trace's number, where several are replayed together
 SPACE_SECTORS = (1 << SPACE_SHIFT) // SECTOR_BYTES
+MOST_NODES = record.NODE_BITS + 1 - 10_000  # and the loads from tables and stacks
 MOST_SPACES = 4  # an address of a BVH record has 51 bits
 ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
-WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
+WEIGHTS = {
+    "visits": 1,
+    "accesses": 32,
+    "rays": 64,
+    "predicates": 1,
+    "distances": 64,
+    "culled": 64,
+}  # what a row of a table stands for among them
 
 
 class Window:
@@ -36,13 +46,16 @@ class Window:
 
     def __init__(
         self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0,
-        spaces: dict[str, list[int]] | None = None,
+        spaces: dict[str, list[int]] | None = None, needs: tuple[str, ...] = (),
+        stack_entries: int = 0,
     ) -> None:  # fmt: skip
         """Nothing loaded.
 
         table         place of the intersection table in ``rt_unit_spec.TABLES``.
         pieces_ahead  of the tables, as in ``Trace.warp_batches``.
         spaces        first row of each trace that was joined in ``warps`` and ``nodes``, and the end; None: one trace.
+        stack_entries  of a ray's stack in the RT unit, 0: any number.
+        needs         of ``traversals.NEEDS``: what the rays tell beyond their records.
         """
         self.trace, self.program, self.static, self.table = trace, program, static, table
         count = trace.rows("warps")
@@ -53,6 +66,15 @@ class Window:
         self.node_kinds = (self.info & 15).astype(np.uint8)
         if table == record.FCC:
             self.info = np.concatenate([self.info, table_nodes()])
+        self.needs = tuple(name for name in needs if name in trace.tables)
+        self.parent = np.zeros(0, np.int32)
+        self.stack_entries, self.stack_node = stack_entries if trace.rows("rays") else 0, len(self.info)
+        if self.stack_entries:
+            expect_parents(trace.tables, str(trace.path))
+            self.info = np.concatenate([self.info, stack_nodes()])
+        if "parents" in self.needs or self.stack_entries:
+            self.parent = np.full(len(self.info), record.NO_PARENT, np.int32)
+            self.parent[: len(self.node_kinds)] = read_parents(trace, len(self.node_kinds))
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
@@ -63,6 +85,7 @@ class Window:
     def _batches(self, warps: int, pieces_ahead: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
         present = {name: columns for name, columns in REPLAYED_COLUMNS.items() if name in self.trace.tables}
+        present |= {name: columns for name, columns in COLUMNS.items() if name in self.needs}
         rows = np.zeros(warps, np.int64)
         for name in present:
             for batch in self.trace.batches(name, ["warp_id"]):
@@ -114,7 +137,7 @@ class Window:
             batch |= self._coalesce(tables["accesses"])
             bounds["access"] = np.searchsorted(tables["accesses"]["warp_id"], warps)
         if "rays" in tables and len(tables["rays"]["visit"]):
-            bounds["trace"] = self._trace(batch, tables["rays"], first, last)
+            bounds["trace"] = self._trace(batch, tables, first, last)
         if (predicates := tables.get("predicates")) is not None:
             key = (predicates["visit"].astype(np.int64) << 32) | predicates["instruction_id"]
             batch["predicate_key"], batch["predicate_lanes"] = key, np.bitwise_count(predicates["lane_mask"])
@@ -154,13 +177,14 @@ class Window:
             "sector": found.sector[:total].copy(), "byte_mask": found.byte_mask[:total].copy(),
         }  # fmt: skip
 
-    def _trace(self, batch: Arrays, rays: dict[str, Any], first: int, last: int) -> np.ndarray:
+    def _trace(self, batch: Arrays, tables: dict[str, Any], first: int, last: int) -> np.ndarray:
         """Group rays into trace operations, one per (warp, visit); returns the first operation of each warp."""
+        rays = tables["rays"]
         warp, visit = rays["warp_id"].astype(np.int64), rays["visit"].astype(np.int64)
         starts_one = np.ones(len(warp), bool)
         starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
         operation = np.flatnonzero(starts_one)
-        node, offset = rays["node"], rays["node_offset"].astype(np.int64)
+        offset, node, batch["distance"] = merged(tables, self.needs, len(self.node_kinds), self.trace.path)
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
         batch["lane"] = (
             rays["lane"] | (rays["segment"] == 0) * record.FIRST_STRETCH | (rays["kind"] != 0) * record.EARLY_OUT
@@ -177,7 +201,7 @@ class Window:
         return np.searchsorted(warp[operation], np.arange(first, last + 1))
 
     def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray) -> None:
-        """Put the records into the batch, and what the rays load and write for the intersection table."""
+        """Put the records into the batch, and what the rays load and write for intersection tables and stacks."""
         store = np.zeros(0, np.int64)
         first_store = np.zeros(len(offset), np.int64)
         if self.table != record.NO_TABLE:
@@ -185,6 +209,16 @@ class Window:
                 self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
                 str(self.trace.path),
             )  # fmt: skip
+        if self.stack_entries:
+            offset, node, first_store, store = add_spills(
+                self.stack_entries, batch["lane"], (offset, node, first_store, store),
+                self.parent[: len(self.node_kinds)], self.stack_node, str(self.trace.path),
+            )  # fmt: skip
+        if 0 < len(batch["distance"]) < len(node):
+            own = (node & np.uint32(record.NODE_BITS)) < len(self.node_kinds)  # not a load from a table or stack
+            spread = np.zeros(len(node), np.int32)
+            spread[own] = batch["distance"]
+            batch["distance"] = spread
         batch["first_node"], batch["node"] = offset[:-1], node
         batch["first_store"], batch["store"] = first_store[:-1], store
 
@@ -203,6 +237,7 @@ class Window:
         return record.Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
+            self.parent, a["distance"],
         )  # fmt: skip
 
 
@@ -211,6 +246,8 @@ def read_nodes(trace: Trace) -> np.ndarray:
     if "nodes" not in trace.tables:
         return np.zeros(0, np.int64)
     nodes = trace.read("nodes", ["address", "bytes", "kind"])
+    if len(nodes["kind"]) > MOST_NODES:
+        raise FormatError(f"{trace.path}: table nodes: must have at most {MOST_NODES:,} rows to be replayed")
     if len(nodes["kind"]) and int(nodes["kind"].max()) >= len(NODE_KINDS):
         raise FormatError(
             f"{trace.path}: table nodes, column kind: must be below {len(NODE_KINDS)}, not {int(nodes['kind'].max())}"

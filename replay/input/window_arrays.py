@@ -18,7 +18,7 @@ GROUPS: dict[str, dict[str, type]] = {
     "predicate_key": {"predicate_key": np.int64, "predicate_lanes": np.uint8},
     "sector": {"sector": np.int64, "byte_mask": np.uint32},
     "lane": {"lane": np.uint8, "first_node": np.int64, "first_store": np.int64},
-    "node": {"node": np.uint32},
+    "node": {"node": np.uint32, "distance": np.int32},
     "store": {"store": np.int64},
 }
 # groups whose rows the columns of ``span`` bound, first and end each

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rayplay.replay.jit.hooks import HOOKS, Hook
 from rayplay.replay.memory.cache import prefetch as cache_prefetch
 from rayplay.replay.memory.dram import banks
-from rayplay.replay.rt import hooks as rt_hooks
+from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.sm import models, turns
 
-DEFINED_IN = (cache_prefetch, banks, rt_hooks, models, turns)
+DEFINED_IN = (cache_prefetch, banks, rt_unit, models, turns)
 """Modules that bring all hooks with them."""
 UNITS = {
     "rt": ("rt", "ray-tracing units", "SM"),

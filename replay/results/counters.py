@@ -12,6 +12,7 @@ from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.results.ledger import Counters
 from rayplay.replay.rt import state as rt_state
+from rayplay.replay.rt.outside import uncounted_busy_cycles
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.models import Core
 from rayplay.replay.unit import cycle_stack as stack
@@ -33,7 +34,7 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
     if (instructions := instruction_caches(core)) is not None:
         found["l1i"] = instructions
     counters = named(core, found, dram_state.stats(memory.dram, cycle), parts, resident, machine.has_textures)
-    counters["rt_unit"]["busy_cycles"] += rt_state.uncounted_busy_cycles(machine.rt, cycle)
+    counters["rt_unit"]["busy_cycles"] += uncounted_busy_cycles(machine.rt, cycle)
     return counters | policy_counters(machine)
 
 

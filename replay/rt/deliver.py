@@ -27,7 +27,7 @@ def table_address(sm: int, warp: int) -> int:
 @compiled
 def load_front(state: rt.RtUnit, records: rays.Records, sm: int, at: int, row: int) -> None:
     """Make the record under the lane's cursor its front record: unmarked, every chunk missing."""
-    info = records.info[records.node[state.lane[rt.CURSOR, row]] & 0x7FFFFFFF]
+    info = records.info[records.node[state.lane[rt.CURSOR, row]] & rays.NODE_BITS]
     address = info >> rays.ADDRESS_SHIFT
     if info & 15 == rays.TABLE_LOAD:
         address += table_address(sm, state.slot[at, rt.WARP])
@@ -162,13 +162,35 @@ def deliver_to_all(
 
 
 @compiled
+def tested(state: rt.RtUnit, core: int, kind: int, now: int) -> int:
+    """The cycle in which the last test of a record begins, behind the tests of records that came before it.
+
+    Counted in parts of a cycle, as many as there are tests a cycle.
+    """
+    column, rate, tests = rt.BOXES_TESTED, state.box_tests, state.boxes_per_node
+    if kind in (rays.TRIANGLE, rays.TRIANGLE_HIT):
+        column, rate, tests = rt.TRIANGLES_TESTED, state.triangle_tests, 1
+    elif kind != rays.INTERNAL:
+        return now
+    if rate == 0:
+        return now
+    end = max(state.unit[core, column], now * rate) + tests
+    state.unit[core, column] = end
+    return (end - 1) // rate
+
+
+@compiled
 def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, index: int, now: int) -> None:
     """A lane has its whole front record: it is busy for the record's latency, then goes to the next one."""
     slot, lane = state.slot, state.lane
     row, bit = at * LANES + index, 1 << index
     node = np.int64(records.node[lane[rt.CURSOR, row]])
-    kind = rays.TRIANGLE_HIT if node >> 31 else records.info[node & 0x7FFFFFFF] & 15
-    ready_at = max(lane[rt.READY_AT, row], now) + state.latency[kind]
+    kind = rays.TRIANGLE_HIT if node >> 31 else records.info[node & rays.NODE_BITS] & 15
+    begins = max(lane[rt.READY_AT, row], now)
+    waited = 0
+    if state.box_tests | state.triangle_tests:
+        waited = max(tested(state, at // state.warps, kind, now) - begins, 0)
+    ready_at = begins + waited + state.latency[kind]
     lane[rt.READY_AT, row] = ready_at
     if kind == rays.TRIANGLE_HIT and state.hit_stores != rules.NO_STORES:
         lane[rt.HITS, row] = lane[rt.HITS, row] + 1 if state.hit_stores == rules.EVERY_HIT else 1
@@ -180,7 +202,7 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
     count_for(state, sm, slot[at, rt.STREAM])
     state.stats[sm, rt.RECORDS] += 1
     state.stats[sm, rt.NODES] += kind not in (rays.HEADER, rays.DESCRIPTOR, rays.TABLE_LOAD)
-    state.stats[sm, rt.INTERSECTION_CYCLES] += state.latency[kind]
+    state.stats[sm, rt.INTERSECTION_CYCLES] += waited + state.latency[kind]
     if lane[rt.CURSOR, row] == lane[rt.END, row]:
         slot[at, rt.OPEN] &= ~bit
         lane[rt.FINISHED_AT, row] = ready_at

@@ -5,6 +5,7 @@ import numpy as np
 from rayplay.replay.input import rays
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.hooks import hook
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.deliver import load_front
@@ -12,9 +13,12 @@ from rayplay.replay.rt.hooks import entered
 from rayplay.replay.unit.streams import count_for
 
 
-@compiled
+@hook("rt.enqueue", inline=False)
 def enqueue(state: rt.RtUnit, sm: int, now: int, warp: int, operation: int, stream: int) -> None:
-    """A trace operation of a warp of a stream waits for a place; the unit looks at it from ``now`` on."""
+    """Of a whole unit: take a trace operation of a warp of a stream, which the unit looks at from ``now`` on.
+
+    By default it waits in the SM's ring of ``state.waiting`` for a place.
+    """
     gate = state.gate
     place = wrap(gate[sm, rt.WAIT_TAIL], rt.GATE_RING)
     state.waiting[sm, place] = (operation << 8) | warp
@@ -22,6 +26,18 @@ def enqueue(state: rt.RtUnit, sm: int, now: int, warp: int, operation: int, stre
     state.stream[sm, place] = stream
     gate[sm, rt.WAIT_TAIL] += 1
     gate[sm, rt.NEXT_CYCLE] = min(gate[sm, rt.NEXT_CYCLE], now)
+
+
+@inlined
+def due(state: rt.RtUnit, sm: int) -> int:
+    """The cycle in which the SM's units are to run next; every unit keeps it there."""
+    return state.gate[sm, rt.NEXT_CYCLE]
+
+
+@inlined
+def wake(state: rt.RtUnit, sm: int, cycle: int) -> None:
+    """Have the SM's units run in ``cycle`` at the latest."""
+    state.gate[sm, rt.NEXT_CYCLE] = min(state.gate[sm, rt.NEXT_CYCLE], cycle)
 
 
 @inlined

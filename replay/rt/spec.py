@@ -78,6 +78,12 @@ class Spec:
     triangle_hit_cycles: int = value("cycles", "Latency of a triangle that is hit", 1)
     procedural_cycles: int = value("cycles", "Latency of a procedural primitive", 1)
     table_cycles: int = value("cycles", "Latency of a load from the intersection table", 1)
+    box_tests_per_cycle: int = value("boxes", "Boxes that a unit tests a cycle; 0 sets no limit", 0)
+    triangle_tests_per_cycle: int = value("triangles", "Triangles that a unit tests a cycle; 0 sets no limit", 0)
+    stack_entries: int = value(
+        "entries", "Entries of a ray's stack in the unit, of 8 B; the others lie in memory; 0 sets no limit", 0
+    )
+    boxes_per_node: int = value("boxes", "Boxes that an internal node has a unit test", 1)
 
     def __post_init__(self) -> None:
         law(self.warps <= MAX_WARPS, f"warps must be at most {MAX_WARPS}, not {self.warps}")

@@ -66,7 +66,9 @@ BUSY_SINCE = 9  # first cycle it is busy
 COUNTED = 10  # last cycle that is counted
 RING_HEAD = 11  # of the hits on their way
 RING_TAIL = 12
-UNIT_COLUMNS = 13
+BOXES_TESTED = 13  # when box tests that wait end, in cycles x ``box_tests``
+TRIANGLES_TESTED = 14  # likewise
+UNIT_COLUMNS = 15
 # Columns of ``gate``.
 WAIT_HEAD = 0  # of the warps that wait for a place
 WAIT_TAIL = 1
@@ -125,6 +127,9 @@ class RtUnit(NamedTuple):
     response: int
     hit_stores: int
     hit_cycles: int
+    box_tests: int  # a cycle, 0: any number
+    triangle_tests: int
+    boxes_per_node: int
     own: Any = NOTHING  # of a plug-in
 
 
@@ -163,6 +168,7 @@ def make_state(spec: rules.Spec, sms: int, streams: int = 1) -> RtUnit:
         rules.CACHES.index(spec.cache), rules.MSHR_LIMITS.index(spec.mshr_limit), spec.mshr_entries or FAR,
         rules.COALESCING.index(spec.coalescing), rules.REFUSALS.index(spec.refused_chunk),
         rules.RESPONSES.index(spec.response), rules.HIT_STORES.index(spec.hit_stores), spec.hit_cycles,
+        spec.box_tests_per_cycle, spec.triangle_tests_per_cycle, spec.boxes_per_node,
     )  # fmt: skip
 
 
@@ -177,10 +183,3 @@ def private_caches(spec: rules.Spec, units: int, streams: int) -> cache_state.Ca
 def stats(state: RtUnit) -> dict[str, np.ndarray]:
     """Every counter per SM; ``efficiency_sum`` is in units of 2^-30."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
-
-
-def uncounted_busy_cycles(state: RtUnit, cycle: int) -> np.ndarray:
-    """int64[SMs]: busy cycles before ``cycle`` of units with a warp inside, which are counted when the last leaves."""
-    busy = np.where(state.unit[:, RESIDENT] > 0, np.maximum(cycle - state.unit[:, BUSY_SINCE], 0), 0)
-    found: np.ndarray = busy.reshape(len(state.stats), -1).sum(axis=1)
-    return found

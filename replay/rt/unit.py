@@ -6,12 +6,17 @@ cycle, in this order: delays that end (a triangle hit queues a 32 B store); a re
 sent, of a record's remaining chunks first, then of stores, then of the oldest warp that has something to ask for; one
 warp completed. Lanes of a warp that ask for the same (address, size) share a request; a response serves every lane
 whose front record has its base address. Instead of ticking lanes, each lane keeps the cycle its delay ends.
+
+The protocol between the unit and the rest of the machine: ``entry.enqueue``, ``entry.due``, ``entry.wake``, and
+through ``run`` ``cycle``, ``receive_own`` and ``receive_sector``; for Python ``outside``. A plug-in that replaces the
+hooks among them is another unit.
 """
 
 import numpy as np
 
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.hooks import hook
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.cache import state as cache_state
@@ -96,9 +101,9 @@ def complete_one(state: RtUnit, sm: int, core: int, now: int) -> int:
     return warp
 
 
-@compiled
+@hook("rt.cycle", inline=False)
 def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: int, now: int) -> int:
-    """One cycle of a unit of the SM: returns the warp of the SM that completes, or -1.
+    """Of a whole unit: run one cycle of unit ``number`` of the SM; the warp of the SM that completes, or -1.
 
     After the SM's last unit, ``NEXT_CYCLE`` says when the units are to run again.
     """
@@ -158,11 +163,11 @@ def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter:
         deliver(state, records, sm, at, now, base, chunk)
 
 
-@compiled
+@hook("rt.receive_sector", inline=False)
 def receive_sector(
     state: RtUnit, records: Records, sm: int, now: int, waiter: int, leader: int, sector: int, stream: int
 ) -> None:
-    """A missing sector arrived for a waiter; ``leader`` is the first waiter of this response, -1 for itself.
+    """Of a whole unit: a missing sector of the L1 has come for a waiter; ``leader``: the first one served, or -1.
 
     stream  who had it fetched.
 
@@ -194,9 +199,9 @@ def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int
         leader = waiter if leader < 0 else leader
 
 
-@compiled
+@hook("rt.receive_own", inline=False)
 def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int) -> None:
-    """A response to the unit's own request: data of a read past the caches, or the acknowledgement of a store."""
+    """Of a whole unit: a response to its own request, data past the L1 (bit 0 of ``number``) or a store's end."""
     begin(state, records, sm, now)
     if number & 1 and state.cache == rules.PRIVATE:
         fill_private(state, records, sm, now, number >> 1)

@@ -4,13 +4,13 @@ from collections import Counter
 
 import numpy as np
 
-from rayplay.replay.input.work import LANES, SECTOR_BYTES
+from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import port
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.l2 import state as l2_state
-from rayplay.replay.rt import state as rt_state
+from rayplay.replay.rt.outside import waits_for
 from rayplay.replay.stuck.scene import Scene
 
 LOST = "which no unit holds any more"
@@ -97,15 +97,10 @@ def of_front(scene: Scene, sm: int) -> str:
 
 def of_rays(scene: Scene, sm: int, index: int) -> str:
     """A warp whose rays are traced: which records it waits for, or that it has no place."""
-    rays = scene.machine.rt
-    at = int(rays.place[sm * rt_state.WARPS_PER_SM + index])
-    slots = rays.slot[sm * rays.cores * rays.warps : (sm + 1) * rays.cores * rays.warps]
-    if at < 0 or rays.slot[at, rt_state.WARP] != index:
-        taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_state.WARP] if warp >= 0]
-        return f"a place in the RT unit, whose {len(slots)} places hold {len(taken)} warps: {', '.join(taken)}"
-    lanes = range(at * LANES, (at + 1) * LANES)
-    mask = int(rays.slot[at, rt_state.OPEN])
-    waiting = [lane for lane in lanes if mask >> (lane % LANES) & 1]
-    base = {int(rays.lane[rt_state.BASE, lane]) for lane in waiting}
+    found = waits_for(scene.machine.rt, sm, index)
+    if found.slot < 0:
+        taken = [scene.name(sm, warp).split(" of ")[0] for warp in found.taken]
+        return f"a place in the RT unit, whose {found.places} places hold {len(taken)} warps: {', '.join(taken)}"
+    waiting, base = found.addresses, set(found.addresses)
     address = f" from address {min(base):#x} on" if base else ""
     return f"the RT unit: {len(waiting)} lanes wait for records{address}"

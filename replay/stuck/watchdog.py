@@ -16,7 +16,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.rt import state as rt_state
+from rayplay.replay.rt import outside as rt_outside
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.report import describe
 
@@ -65,6 +65,6 @@ def progress(machine: Machine) -> int:
     return int(
         machine.core.stats.sum()
         + machine.port.stats.sum()
-        + machine.rt.stats[:, rt_state.RECORDS].sum()
+        + rt_outside.work_done(machine.rt)
         + memory.dram.stats[:, :2].sum()
     )

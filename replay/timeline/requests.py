@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayplay.replay.engine.machine import Machine
-from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import HASH_FACTOR
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.l2 import state as l2_state
-from rayplay.replay.rt import state as rt_state
+from rayplay.replay.rt.outside import asking_lane
 
 ONE_IN = 64  # sectors, by a hash of the sector's number
 
@@ -77,11 +76,7 @@ def asked(machine: Machine, sm: int, entry: np.ndarray, last: int) -> Request:
     sector, waiter = int(entry[cache_state.SECTOR]), int(entry[cache_state.WAITER])
     made = Request(sm, sector, last, last)
     if waiter & 1:
-        slot = int(machine.rt.place[sm * rt_state.WARPS_PER_SM + (waiter >> 9 & 255)])
-        if slot >= 0:
-            base = machine.rt.lane[rt_state.BASE, slot * LANES : (slot + 1) * LANES]
-            asking = np.flatnonzero(base == (sector - (waiter >> 6 & 7) << 5 | waiter >> 1 & 31))
-            made.slot, made.lane = slot, int(asking[0]) if len(asking) else -1
+        made.slot, made.lane = asking_lane(machine.rt, sm, sector, waiter)
     return made
 
 

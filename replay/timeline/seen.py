@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rayplay.replay.engine.machine import Machine
-from rayplay.replay.input.work import LANES
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.rt import state as rt_state
+from rayplay.replay.rt.outside import Entered, entered_in, residents
 from rayplay.replay.sm import warps as scheduler
 
 IS_WAITING, HAS_RAYS = 2, 3  # what a live warp is doing, where it is one of these
@@ -40,15 +40,12 @@ class Look(NamedTuple):
 
 def seen(machine: Machine, since: int) -> Look:
     """A look at the machine."""
-    core, rt, l1, l2, dram = (
-        machine.core, machine.rt, machine.l1.cache, machine.memory.l2.tags, machine.memory.dram
-    )  # fmt: skip
+    core, l1, l2, dram = machine.core, machine.l1.cache, machine.memory.l2.tags, machine.memory.dram
     running = core.barrier[:, scheduler.RUNNING].reshape(machine.gpu.sm.count, -1)
-    slot = rt.slot
+    rays = residents(machine.rt)
     return Look(
         since, machine.now, np.bitwise_or.reduce(running, axis=1), core.warp[:, scheduler.NUMBER].copy(),
-        core.warp[:, scheduler.PARKED].copy(), rt.place.copy(),
-        np.where(slot[:, rt_state.WARP] >= 0, slot[:, rt_state.AGE], -1), rt.unit[:, rt_state.RESIDENT].copy(),
+        core.warp[:, scheduler.PARKED].copy(), rays.place, rays.key, rays.resident,
         l1.unit[:, cache_state.MSHR_FREE].copy(),
         l1.stats[:, cache_state.MISS] + l1.stats[:, cache_state.SECTOR_MISS],
         core.stats[:, scheduler.WARP_INSTRUCTIONS].copy(), l2.unit[:, cache_state.MSHR_FREE].copy(),
@@ -65,19 +62,18 @@ def total_work(machine: Machine) -> int:
 
 
 class NewRays(NamedTuple):
-    """Warps that are new in the RT unit in a look: of each its slot, its number, the slot's state, records by lane."""
+    """Warps that are new in the RT unit in a look: of each its slot, its number, and what the unit has of it."""
 
     look: int
     slots: np.ndarray
     warp: np.ndarray
-    state: np.ndarray
-    left: np.ndarray  # int64[n, LANES]
+    entered: Entered
 
     def values(self, since: int) -> np.ndarray:
         """First cycle, warp, rays, records left: int64[n, 4]."""
-        active = self.state[:, rt_state.ACTIVE, None] >> np.arange(LANES) & 1
-        begin = np.maximum(self.state[:, rt_state.START], since)
-        return np.stack([begin, self.warp, active.sum(axis=1), (self.left * active).sum(axis=1)], axis=1)
+        active, left = self.entered.active, self.entered.left
+        begin = np.maximum(self.entered.start, since)
+        return np.stack([begin, self.warp, active.sum(axis=1), (left * active).sum(axis=1)], axis=1)
 
 
 def new_rays(machine: Machine, look: int, key: np.ndarray, before: np.ndarray) -> Iterator[NewRays]:
@@ -85,11 +81,9 @@ def new_rays(machine: Machine, look: int, key: np.ndarray, before: np.ndarray) -
     slots = np.flatnonzero((key != before) & (key >= 0))
     if not len(slots):
         return
-    state, lane = machine.rt.slot[slots], machine.rt.lane
-    sm = slots // (machine.rt.warps * machine.rt.cores)
-    row = sm * (len(machine.core.warp) // machine.gpu.sm.count) + state[:, rt_state.WARP]
-    left = lane[rt_state.END].reshape(-1, LANES)[slots] - lane[rt_state.CURSOR].reshape(-1, LANES)[slots]
-    yield NewRays(look, slots, machine.core.warp[row, scheduler.NUMBER], state, left)
+    entered = entered_in(machine.rt, slots)
+    row = entered.sm * (len(machine.core.warp) // machine.gpu.sm.count) + entered.warp
+    yield NewRays(look, slots, machine.core.warp[row, scheduler.NUMBER], entered)
 
 
 def warp_keys(machine: Machine, looks: Look) -> tuple[np.ndarray, np.ndarray]:

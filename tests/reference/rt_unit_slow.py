@@ -33,6 +33,8 @@ class Unit:
         self.late_hits: deque[tuple[int, int, int, int]] = deque()  # cycle, warp number, address, chunk
         self.in_flight = 0
         self.buffers = 0
+        self.box_turns: list[int] = []
+        self.triangle_turns: list[int] = []
 
     def tick_delays(self) -> None:
         count = self.log.count
@@ -65,6 +67,7 @@ class Unit:
             if lane.missing:
                 continue
             kind = lane.records.popleft()[2]
+            lane.delay += max(self.queue_tests(kind, now) - lane.delay, 0)
             lane.delay += self.options.latency[kind]
             self.log.count["records"] += 1
             self.log.count["nodes"] += KINDS[kind] not in ("header", "descriptor", "table")
@@ -73,6 +76,21 @@ class Unit:
             lane.load()
             if not lane.records:
                 lane.end = now + lane.delay
+
+    def queue_tests(self, kind: int, now: int) -> int:
+        """Cycles that a record's last test waits for its turn in a tester, which takes ``rate`` a cycle in order."""
+        boxes = [self.box_turns, self.options.box_tests, self.options.boxes_per_node]
+        triangles = [self.triangle_turns, self.options.triangle_tests, 1]
+        taken, rate, tests = {1: boxes, 4: triangles, TRIANGLE_HIT: triangles}.get(kind, ([], 0, 0))
+        if rate == 0:
+            return 0
+        cycle = now
+        for _ in range(tests):  # each takes the first free turn, none before one that was there earlier
+            cycle = max(cycle, taken[-1] if taken else now)
+            while taken.count(cycle) == rate:
+                cycle += 1
+            taken.append(cycle)
+        return cycle - now
 
     def serve_all(self, address: int, chunk: int, now: int, but: Warp | None = None) -> None:
         for warp in self.warps:

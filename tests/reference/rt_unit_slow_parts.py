@@ -65,3 +65,6 @@ class Options:
     refused_chunk: str = "vulkan-sim"
     response: str = "waiter"
     hit_stores: str = "vulkan-sim"
+    box_tests: int = 0  # a cycle; 0: any number
+    triangle_tests: int = 0
+    boxes_per_node: int = 6

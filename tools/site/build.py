@@ -52,6 +52,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/zatel.md",
             "docs/estimate.md",
             "docs/policies.md",
+            "docs/ray-units.md",
         ),
     ),
     (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayplay.formats.guard.command import add_verb
+from rayplay.formats.guard.command import Once, add_verb
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.names import trace_name
 from rayplay.formats.place.publish import atomic_file
@@ -21,7 +21,7 @@ def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) 
     made = add_verb(verbs, run_verb)
     made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch that traces rays")
     made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    made.add_argument("--plugin", metavar="FILE.py|NAME",
+    made.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
                       help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
     made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
     made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")

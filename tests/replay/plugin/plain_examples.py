@@ -126,6 +126,22 @@ def test_longest_job_first_serves_the_longest_and_of_several_the_oldest() -> Non
     assert choose(state, own, 0) == 0
 
 
+def test_a_textbooks_unit_takes_as_long_as_its_rate_and_latency_say(rays: Path) -> None:
+    """A warp alone takes its longest ray x latency; of many the records / rate that go through the pipeline."""
+    trace = open_trace(rays)
+    rows = trace.read("rays", ["warp_id", "visit", "node"])
+    lengths = np.diff(rows["node_offset"].astype(np.int64))
+    operation = np.cumsum(np.diff(rows["warp_id"].astype(np.int64) << 32 | rows["visit"], prepend=-1) != 0) - 1
+    longest = np.zeros(operation[-1] + 1, np.int64)
+    np.maximum.at(longest, operation, lengths)
+    alone = totals(replay(rays, "fixed_rate.py", "policy.fixed_rate.rate=100000", "policy.fixed_rate.latency=50"))
+    assert 0 <= alone["rt_unit.warp_cycles"] - 50 * longest.sum() <= len(longest) * 10
+    assert alone["rt_unit.reads"] == alone["rt_unit.stores"] == 0
+    slow = totals(replay(rays, "fixed_rate.py", "policy.fixed_rate.rate=1", "policy.fixed_rate.latency=1"))
+    assert slow["rt_unit.busy_cycles"] >= slow["rt_unit.records"] == lengths.sum()
+    assert slow["rt_unit.busy_cycles"] <= 1.1 * lengths.sum() + 10 * len(longest)
+
+
 def test_a_breakpoint_in_a_policy_is_reached(rays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stops: list[int] = []
     monkeypatch.setattr("sys.breakpointhook", lambda: stops.append(1))

@@ -143,6 +143,14 @@ def test_the_page_begins_with_a_policy_that_works(tmp_path: Path) -> None:
     assert list(load_plugin(written(tmp_path, text, "youngest_first.py")).functions) == ["rt.choose_warp"]
 
 
+def test_a_second_one_is_one_clear_line(run_replay, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = ROOT / "traces" / "sample.trace"
+    assert run_replay(trace, "--gpu", "mobile", "--plugin", NEXT_LINE, "--plugin", "b.py") == 2
+    assert "--plugin: must be given once, not with" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"has the plug-in .*, and takes no second one"):
+        load("mobile", plugin=NEXT_LINE).with_plugin(NEXT_LINE)
+
+
 def test_the_twin_models_refuse_it(run_replay, capsys: pytest.CaptureFixture[str]) -> None:
     trace = ROOT / "traces" / "sample.trace"
     assert run_replay(trace, "--gpu", "mobile", "--model", "gatsim", "--plugin", NEXT_LINE) == 2

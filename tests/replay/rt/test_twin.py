@@ -144,6 +144,9 @@ def options(draw: st.DrawFn) -> slow.Options:
         refused_chunk=draw(st.sampled_from(REFUSALS)),
         response=draw(st.sampled_from(RESPONSES)),
         hit_stores=draw(st.sampled_from(HIT_STORES)),
+        box_tests=draw(st.sampled_from((0, 0, 1, 4, 12))),
+        triangle_tests=draw(st.sampled_from((0, 0, 1, 2))),
+        boxes_per_node=draw(st.sampled_from((1, 6, 8))),
     )
 
 
@@ -153,6 +156,10 @@ def to_settings(given: slow.Options, cache: str) -> list[str]:
         name: getattr(given, name) for name in ("mshr_limit", "coalescing", "refused_chunk", "response", "hit_stores")
     }
     numbers = {name: getattr(given, name) for name in ("warps", "cores", "hit_cycles", "mshr_entries")}
+    numbers |= {
+        "box_tests_per_cycle": given.box_tests, "triangle_tests_per_cycle": given.triangle_tests,
+        "boxes_per_node": given.boxes_per_node,
+    }  # fmt: skip
     numbers |= {f"{name}_cycles": cycles for name, cycles in zip(names, given.latency, strict=False)}
     perfect = {"perfect_memory": str(given.perfect).lower(), "cache": cache}
     return [f"rt.{name}={value}" for name, value in (words | numbers | perfect).items()]
