@@ -295,6 +295,9 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
             goes_on = tags.write_allocate <= cache_state.NAIVE
         answered = answer != cache_state.FAIL and not goes_on and not tags.unit[part, cache_state.PARKED]
     else:
+        if state.filled.shape[0] and kind == READ and is_filled(state, sector):
+            cache_fill.give(tags, part, used, sector, home, queued)
+            queued = tags.unit[part, cache_state.QUEUE_TAIL] - tags.unit[part, cache_state.QUEUE_HEAD]
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         tags.stats[part, cache_state.TEXTURE + answer] += is_texture
         answered = answer == cache_state.HIT
@@ -315,6 +318,19 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
         last = part * state.ring + wrap(own[part, l2.STALL_TAIL] - 1, state.ring)
         state.stall[last, 1] = now + 1
     return True
+
+
+@inlined
+def is_filled(state: l2.L2, sector: int) -> bool:
+    """Whether a unit beside the SMs writes a sector before it is read."""
+    low, high = 0, state.filled.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if state.filled[middle, 1] > sector:
+            high = middle
+        else:
+            low = middle + 1
+    return low < state.filled.shape[0] and state.filled[low, 0] <= sector
 
 
 @inlined
