@@ -1,8 +1,8 @@
 """Buffers of draws that units beside the SMs write into the L2: the sectors that it has as they are asked for.
 
 CRISP models such units as black boxes whose outputs go to the L2, as tags: without time, and without DRAM accesses.
-When a CTA of a vertex shader starts, the sectors that it accesses are there; when one of a fragment shader starts, its slice
-of each varying, unless the CTA is not whole. Here a sector is put there as a request that reads it is looked up.
+When a CTA of a vertex shader starts, the sectors that it accesses are there; when one of a fragment shader starts, its
+slice of each varying, unless the CTA is not whole. Here a sector is put there as a request that reads it is looked up.
 Textures are not filled. ``memory.fills`` says whether it is done.
 Source: ``docs/sources/crisp.md#traffic-between-stages``.
 """

@@ -112,24 +112,3 @@ def warm(state: cache.Cache, at: int, now: int, sector: int, index: int) -> None
     row = settle(state, at, now, sector, index)
     if row >= 0:
         fill_sector(state, at, row, sector & ((1 << state.sector_shift) - 1), 0)
-
-
-@compiled
-def give(state: cache.Cache, at: int, now: int, sector: int, index: int, queued: int) -> None:
-    """Have a sector that a unit beside the SMs wrote in the cache, unless it is there or under way.
-
-    Its victim is written back. Where its set has no line to give, or the miss queue no place, nothing happens: a read
-    of the sector fails for the same reason.
-    """
-    offset = sector & ((1 << state.sector_shift) - 1)
-    row = find(state, at, sector >> state.sector_shift)
-    if row >= 0:
-        if (state.line[row, cache.STATUS] >> offset) & cache.SECTOR_IN_USE:
-            return
-        reserve_sector(state, at, now, row, offset)
-    else:
-        row = victim(state, at, at * state.sets + cache.chosen_set(state, index))
-        if row < 0 or queued + 1 >= state.miss_queue:
-            return
-        allocate(state, at, now, row, sector >> state.sector_shift, offset, state.write_policy != cache.THROUGH)
-    fill_sector(state, at, row, offset, 0)
