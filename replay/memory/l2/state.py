@@ -89,7 +89,7 @@ class L2(NamedTuple):
     to_net: Ratio
     part_of: np.ndarray  # int64[places, 2]: first slice of a stream's class, and its slices
     is_divided: bool
-    filled: np.ndarray  # int64[ranges, 2]: first sector and end of what is there as it is read, in order and apart
+    filled: np.ndarray  # int64[ranges, 2]: first sectors and ends of ranges that are there as they are read, in order
 
 
 def make_state(
