@@ -75,7 +75,7 @@ def measured(
 
 
 def saved(*arguments: Any, out: Path, times: int = 1) -> tuple[float, float, np.ndarray]:
-    """Sectors of a texture instruction with levels and without, and how many times fewer those of each draw are.
+    """Sectors of a texture instruction with levels and without, and how many times fewer by draw.
 
     arguments  scene, camera, size and filter of ``measured``.
     """

@@ -34,7 +34,7 @@ def filled(trace: Trace, are_made: bool, first_kernels: Sequence[int] = (0,)) ->
 
 
 def _apart(first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Ranges in order, those that meet made one."""
+    """Ranges in order; where some meet they are one."""
     order = np.argsort(first, kind="stable")
     first, reach = first[order], np.maximum.accumulate(end[order])
     begins = np.flatnonzero(np.append(True, first[1:] > reach[:-1]))[: len(first)]

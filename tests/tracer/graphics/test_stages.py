@@ -221,7 +221,7 @@ def test_by_crisps_rules_stages_find_their_data_in_the_l2(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("merges", [False, True])
 def test_what_the_rasteriser_writes_is_in_the_l2_and_no_vertices_are(tmp_path: Path, merges: bool) -> None:
-    """Fragments load from nothing else, but for the depth of pixels."""
+    """Fragments load from nothing else, except the depth of pixels."""
     with TraceWriter(tmp_path / "a.trace", {}) as writer:
         picture = drawn(scene([square(0, 3.0)], [RED]), sink=writer, rules=Rules(merges=merges))
     trace = open_trace(tmp_path / "a.trace")
