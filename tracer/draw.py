@@ -1,5 +1,6 @@
 """From a scene to a trace of a rasterised picture: the verb ``draw``."""
 
+import sys
 import time
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -86,6 +87,8 @@ def draw(request: DrawRequest) -> DrawSummary:
     """
     begun = time.perf_counter()
     scene, camera, inputs = load_drawn(request.scene)
+    if scene.unused:
+        print(f"warning: {request.scene}: draws do not use {', '.join(scene.unused)}", file=sys.stderr)
     if request.camera:
         camera = change_camera(camera, request.camera)
     shaders, size = read_shaders(request.shaders, request.shader), (request.width, request.height)

@@ -21,7 +21,7 @@ PICTURES = (  # scene, shader, camera
     ("planets", "lit", None),
     ("bricks", "ball", None),
 )
-GPU, TARGET = "accelsim-rtx3070", "target 120 s, 4 GiB"
+GPU, TARGET = "rtx3070", "target 120 s, 4 GiB"
 
 
 def measure(folder: Path, size: str, scene: str, shader: str, camera: str | None) -> None:

@@ -220,7 +220,7 @@ FILLS = Table(
         Column("kernel_id", "uint32", "id", "Launch of the stage.", sorted=True, points_to="kernels"),
         Column("address", "uint64", "bytes", "First address."),
         Column("bytes", "uint64", "bytes", "Length."),
-        Column("cta_bytes", "uint64", "bytes", "Bytes for each CTA, one slice after the other in the order of the CTAs, which CRISP puts into the L2 when the CTA starts; 0 for one that all CTAs read. ``memory.fills`` of a GPU says whether the replay does, for a whole launch as it begins."),
+        Column("cta_bytes", "uint64", "bytes", "Bytes for each CTA, one slice after the other in the order of the CTAs, which a unit beside the SMs writes into the L2; 0 for one that all CTAs read. ``memory.fills`` of a GPU says whether the L2 has it as it is read."),
         Column("kind", STRING, "name", "Kind of memory.", values=("buffer", "texture")),
     ),
 )  # fmt: skip

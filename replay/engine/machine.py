@@ -26,7 +26,7 @@ from rayplay.replay.jit import rows
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.references import Parts, Ref
 from rayplay.replay.jit.team import Team
-from rayplay.replay.launch.fills import Fills
+from rayplay.replay.launch.fills import filled
 from rayplay.replay.launch.host_copies import Copies
 from rayplay.replay.launch.launches import depth_tests, read_launches
 from rayplay.replay.launch.selection import Selection
@@ -131,7 +131,7 @@ class Machine(Inputs):
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         with GPU_BYTES.bound(f"GPU {gpu.name}: its units"):
             self._make_units()
-        self.copies, self.fills = [Copies(trace, gpu.memory.copies)], Fills(trace, gpu.memory.fills)
+        self.copies = [Copies(trace, gpu.memory.copies)]
         if sharing and self.plan:
             self.copies = sharing.copies(gpu.memory.copies)
             self.adopt(self.plan)
@@ -167,6 +167,7 @@ class Machine(Inputs):
                 memory.interconnect_clock_khz, l2_khz, streams, gpu.lockstep, summed,
                 port.LINE_SECTORS if gpu.packets_of_lines else 1,
                 *self._labels(),
+                filled(self.trace, gpu.memory.fills, self.sharing.spaces["kernels"][:-1] if self.sharing else (0,)),
             ),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,

@@ -48,7 +48,7 @@ class MemoryControllers:
         "bits", "Letters of the address bits: row, bank, column, burst (replay/memory/addresses.py)"
     )
     partition_hash: str = value("name", "How addresses permute the L2 slices", choices=PARTITION_HASHES)
-    fills: bool = value("switch", "Whether the L2 has the buffers of a trace's table fills when their launch begins")
+    fills: bool = value("switch", "Whether the L2 has the buffers of a trace's table fills as they are read")
     copies: str = value("name", "Bits of a host copy's address by which it warms the L2", choices=COPIES)
 
 

@@ -199,8 +199,6 @@ class Replay:
             stream = self.kernels.begin_kernel(launch)
             machine.launch_of[launch.kernel_id] = launch
             machine.copies[launch.work_class].make(launch.kernel_id, machine.memory.l2, now, stream)
-            space = machine.work_classes[launch.work_class].space if machine.work_classes else 0
-            machine.fills.make(launch.kernel_id, machine.memory.l2, now, stream, space)
             opens = now + gpu.sm.launch_cycles(launch.grid)
             test_cycles = gpu.rop.depth_cycles(launch.tests, launch.ctas[1] - launch.ctas[0], gpu.sm.count)
             dispatch.admit(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rayplay.crisp import pairs
-from rayplay.crisp.experiments import EXPERIMENTS, batches, composition, owners, slicer, three, ways
+from rayplay.crisp.experiments import EXPERIMENTS, batches, composition, owners, quads, slicer, three, ways
 from rayplay.crisp.values import Case, Value, chosen, mean, published, series, singles, theirs
 from tools.site.links import anchors
 
@@ -96,6 +96,15 @@ def test_ways_are_the_median_over_time_from_the_first_division_on() -> None:
     assert ways.median_over_time([0, 100, 200, 310], [16, 1, 9, 5], 500) == 5  # 100, 110 and 190 cycles
 
 
+def test_a_background_adds_threads_without_helpers_where_pixels_are_free() -> None:
+    case = Case(size="10x10", graphics="PT")
+    stages = {"stage": ["vertex", "fragment"], "shaded": [9, 60], "live": [9, 40], "covered": [0, 50]}
+    for covered, expected in ((50, 160 / 140), (100, 60 / 40)):
+        found = list(quads.values({case: {"stages": stages | {"covered": [0, covered]}}}))
+        assert singles(found, "quads", quads.QUANTITY)[case] == 60 / 40
+        assert singles(found, "quads", quads.FILLED)[case] == expected
+
+
 def test_shares_of_the_l2_are_means_over_time() -> None:
     counters = dict.fromkeys(
         [
@@ -105,7 +114,12 @@ def test_shares_of_the_l2_are_means_over_time() -> None:
         ],
         1,
     )
-    assert composition.hit_rate(counters | {"l2.read_hits": 5}, "l2") == 8 / 12
+    rates = composition.hit_rates(counters | {"l2.read_hits": 5})
+    assert rates[composition.HIT] == 8 / 12
+    assert rates[composition.COUNTED] == 10 / 12  # six of eight reads, all four writes
+    assert rates[composition.TEXTURE_HIT] != rates[composition.TEXTURE_HIT]  # NaN: no textures
+    texels = {"l2.texture_read_hits": 2, "l2.texture_read_pending_hits": 1, "l2.texture_read_line_misses": 1}
+    assert composition.hit_rates(counters | texels)[composition.TEXTURE_HIT] == 3 / 4
     lines = {"cycle": [0, 500], "lines graphics texture": [0.2, 0.4], "lines graphics other": [0.1, 0.5]}
     classes = {"graphics": {"counters": counters}}
     values = list(composition.values({PAIR: {"series": lines, "classes": classes}}))

@@ -152,7 +152,8 @@ class _Running:
         if self.rules.rules != "crisp":  # which draws both sides
             triangles = fronts_first(triangles, geometry.draw)
         kernel = self.numbering.kernels
-        self._find_in_l2(geometry.addresses | outputs, geometry.bytes | output_bytes(geometry, widths))
+        if self.rules.rules == "crisp":
+            self._find_in_l2(geometry.addresses | outputs, geometry.bytes | output_bytes(geometry, widths))
         self._launch(entries.vertex, number, geometry.invocations, values | outputs)
         vertices = shaded(outputs, widths, geometry.invocations, self.memory)
         for address in outputs.values():
@@ -166,12 +167,12 @@ class _Running:
             varyings = fragments.interpolate(vertices.varyings, triangles)
             slots, behind = self.target.slots(fragments)
             lent = lend_varyings(varyings, widths, slots, self.memory)
-            self._find_in_l2(lent, {name: 4 * width * len(fragments) for name, width in widths.items()}, len(fragments))
             if self.rules.rules == "crisp" and COORDINATES in widths:
                 lent["steps"] = self._lend_steps(fragments, varyings, widths)
             if self.rules.merges:
                 lent["window"] = lend_window(fragments, self.framebuffer.width, self.memory)
                 values |= {"depth": self.depth, "depth_write": state.depth_write, "blends": state.blend != "opaque"}
+            self._find_rasterised(lent, widths, len(fragments))
             self._shade(self._entry(entries), number, fragments, slots, values | lent, state)
             for address in (*lent.values(), *behind):
                 self.memory.give_back(address)
@@ -216,13 +217,20 @@ class _Running:
         colours, kept = self.target.colours(slots)
         write_colours(self.framebuffer, state, fragments, colours, kept if state.discards else None)
 
+    def _find_rasterised(self, lent: dict[str, int], widths: dict[str, int], fragments: int) -> None:
+        """The rasteriser writes what it lends to the fragments into the L2; by CRISP's rules varyings of whole CTAs."""
+        sizes, rows = {name: 4 * width for name, width in widths.items()}, fragments
+        if self.rules.rules != "crisp":
+            sizes, rows = sizes | {"slots": 4, "window": 8}, -(-fragments // CTA_THREADS) * CTA_THREADS
+        self._find_in_l2(lent, {name: rows * size for name, size in sizes.items() if name in lent}, rows)
+
     def _find_in_l2(self, addresses: dict[str, int], sizes: dict[str, int], fragments: int = 0) -> None:
-        """By CRISP's rules: buffers, with their bytes, that the next launch finds in the L2.
+        """Buffers, with their bytes, that the next launch finds in the L2.
 
         fragments  of the launch; their CTAs have slices of the buffers; a vertex shader reads whole ones.
         Source: ``docs/sources/crisp.md#traffic-between-stages``.
         """
-        if self.rules.rules != "crisp" or self.sink is None or isinstance(self.sink, VisitSink):
+        if self.sink is None or isinstance(self.sink, VisitSink):
             return
         found = [
             (self.numbering.kernels, addresses[name], size, size // fragments * CTA_THREADS if fragments else 0)

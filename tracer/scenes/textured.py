@@ -1,6 +1,7 @@
 """Draws of a glTF file, for rasterising: triangles with texture coordinates, and surfaces with their pictures.
 
-Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures), 3.7.4 (winding); EXT_mesh_gpu_instancing.
+Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures), 3.7.4 (winding); EXT_mesh_gpu_instancing;
+KHR_texture_transform.
 """
 
 from dataclasses import dataclass, replace
@@ -14,11 +15,13 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Camera, Picture
 from rayplay.tracer.scenes.gltf.accessor import read_accessor
 from rayplay.tracer.scenes.gltf.check import item
+from rayplay.tracer.scenes.gltf.coordinates import KEPT, TRANSFORM, moved, note_meshes, transform_of
 from rayplay.tracer.scenes.gltf.file import damage_of, open_gltf
 from rayplay.tracer.scenes.gltf.meshes import WITHOUT_TRIANGLES, faces
 from rayplay.tracer.scenes.gltf.model import read_camera
 from rayplay.tracer.scenes.gltf.nodes import placed_meshes
 from rayplay.tracer.scenes.gltf.surfaces import Surface, read_picture, read_surface
+from rayplay.tracer.scenes.look import Look
 
 INSTANCE = np.dtype([("position", "<f4", 3), ("rotation", "<f4", 3), ("scale", "<f4"), ("layer", "<u4")])
 """A record of an instance: angles in radians about x, then y, then z; layer of the draw's pictures."""
@@ -80,6 +83,8 @@ class TexturedScene:
     pictures: list[Picture]
     camera: Camera | None = None
     """The file's; None where it has none."""
+    unused: tuple[str, ...] = ()
+    """What its file says and no draw uses."""
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Lowest and highest corner in world space, float32[3] each, of the finite corners; zero without any."""
@@ -96,18 +101,22 @@ def read_textured(path: Path) -> TexturedScene:
 
     Nodes that share a mesh give an instance each. Raises ``UserError`` for a damaged file or picture.
     """
+    look = Look()
     with damage_of(path):
-        document, buffers = open_gltf(path)
+        document, buffers = open_gltf(path, (TRANSFORM,))
         pictures = [
             read_picture(path, document, buffers, number) for number in range(len(document.get("textures", [])))
         ]
         surfaces = [read_surface(document, entry) for entry in document.get("materials", [])]
         surfaces.append(Surface())  # of primitives without a material
+        transforms = [transform_of(entry, look.unused) for entry in document.get("materials", [])] + [KEPT]
+        note_meshes(document, look.unused)
         draws, camera = _draws(document, buffers, len(surfaces) - 1), read_camera(document)
+        draws = [replace(draw, uv=moved(draw.uv, transforms[draw.surface])) for draw in draws]
     if not draws:
         raise UserError(f"{path}: must have a mesh with triangles that a node places, found none")
     draws.sort(key=lambda draw: surfaces[draw.surface].alpha == "BLEND")
-    return TexturedScene(path.stem, draws, surfaces, pictures, camera)
+    return TexturedScene(path.stem, draws, surfaces, pictures, camera, look.left_out())
 
 
 def _draws(document: dict[str, Any], buffers: list[memoryview], default: int) -> list[Draw]:

@@ -27,6 +27,7 @@ from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
+from rayplay.replay.memory.l2.filled import queued_with_filled
 from rayplay.replay.memory.port import ATOMIC, LINE, READ, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
@@ -280,13 +281,13 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     sector, kind = state.input[row, 1], state.input[row, 2] & 3
     byte_mask = (state.input[row, 2] >> 2) & cache_state.FULL
     word, home = state.input[row, 3], state.input[row, 4]
-    queued = tags.unit[part, cache_state.QUEUE_TAIL] - tags.unit[part, cache_state.QUEUE_HEAD]
     used = used_at(state, part, now)
     lag = now + own[part, l2.COPIED] - used  # of the replacement's time behind the data array's
     tags.unit[part, cache_state.DATA_FREE_AT] -= lag
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
     is_texture = int(state.input[row, 2] & ports.TEXTURE != 0)
     label(state, part, state.input[row, 2] >> STREAM_SHIFT, is_texture, sector)
+    queued = queued_with_filled(state, part, used, sector, kind, home)
     if kind == WRITE:
         payload = word | state.input[row, 2] >> STREAM_SHIFT << WORD_BITS
         answer = write(tags, part, used, sector, home, byte_mask, 0, payload, queued)

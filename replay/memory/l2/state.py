@@ -95,12 +95,13 @@ class L2(NamedTuple):
     part_of: np.ndarray  # int64[places, 2]: first slice of a stream's class, and its slices
     is_divided: bool
     flushed: int  # slices that an idle GPU flushes
+    filled: np.ndarray  # int64[ranges, 2]: first sectors and ends of ranges that are there as they are read, in order
 
 
 def make_state(
     spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, net_khz: int,
     l2_khz: int, streams: int = 1, lockstep: bool = False, summed: bool = False, sectors: int = 1,
-    sharing: Sharing = NOT_SHARED, parts: np.ndarray | None = None,
+    sharing: Sharing = NOT_SHARED, parts: np.ndarray | None = None, filled: np.ndarray | None = None,
 ) -> L2:  # fmt: skip
     """Empty, cold slices.
 
@@ -109,6 +110,7 @@ def make_state(
     sectors      most that one packet asks for.
     sharing      of the L2 by classes of work.
     parts        first slice of each class and its slices; None: every class has all.
+    filled       sectors that are there as they are read (``launch.fills``); None: none.
     """
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
@@ -132,6 +134,7 @@ def make_state(
         ratio(l2_khz, net_khz, summed),
         np.zeros((1, 2), np.int64) if parts is None else parts[list(sharing.class_of)], parts is not None,
         controllers if spec.flush_idle else 0,
+        np.zeros((0, 2), np.int64) if filled is None else filled,
     )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state

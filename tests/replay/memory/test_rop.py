@@ -125,6 +125,14 @@ def test_classes_sum_and_quanta_and_threads_change_nothing(tmp_path: Path) -> No
     assert sums["counters"] == sums["class_counters"] >= 900 + 313 + 900 + 314
 
 
+@pytest.mark.parametrize(("name", "units"), [("rtx3070", 96), ("orin", 32)])
+def test_a_raster_unit_writes_a_colour_or_tests_eight_depths_in_a_cycle(name: str, units: int) -> None:
+    rates = load(name).rop
+    assert (rates.colour_pixels_per_cycle, rates.depth_pixels_per_cycle) == (units, 8 * units)
+    released = load(f"{name}-released").rop
+    assert (released.colour_pixels_per_cycle, released.depth_pixels_per_cycle) == (0, 0), "no limit"
+
+
 def test_a_scaled_gpu_has_its_share(tmp_path: Path) -> None:
     whole = load("rtx3070")
     assert whole.scaled(2).rop.colour_pixels_per_cycle == whole.rop.colour_pixels_per_cycle // 2 == 48

@@ -219,10 +219,31 @@ def test_by_crisps_rules_stages_find_their_data_in_the_l2(tmp_path: Path) -> Non
         assert inside.sum() == 1, "each access of a vertex kernel is to one of them"
 
 
-def test_without_crisps_rules_no_data_is_in_the_l2(tmp_path: Path) -> None:
+@pytest.mark.parametrize("merges", [False, True])
+def test_what_the_rasteriser_writes_is_in_the_l2_and_no_vertices_are(tmp_path: Path, merges: bool) -> None:
+    """Fragments load from nothing else, except the depth of pixels."""
     with TraceWriter(tmp_path / "a.trace", {}) as writer:
-        drawn(scene([square(0)], [RED]), sink=writer)
-    assert not any(open_trace(tmp_path / "a.trace").rows(name) for name in ("copies", "fills"))
+        picture = drawn(scene([square(0, 3.0)], [RED]), sink=writer, rules=Rules(merges=merges))
+    trace = open_trace(tmp_path / "a.trace")
+    assert not list(validate(trace))
+    assert not trace.rows("copies")
+    fills, rows = trace.read("fills"), -(-picture.stages[1].shaded // 64) * 64
+    assert set(fills["kernel_id"].tolist()) == {1}
+    widths = sorted([4, 8, 12, 12, *([8] if merges else [])])  # slots, coordinates, world and normal, places
+    assert sorted((fills["bytes"] // rows).tolist()) == widths
+    assert sorted((fills["cta_bytes"] // 64).tolist()) == widths
+    accesses, instructions = trace.read("accesses"), trace.read("instructions")
+    of_fragments = trace.read("warps")["kernel_id"][accesses["warp_id"]] == 1
+    is_load = instructions["operation_class"][accesses["instruction_id"]] == "load"
+    is_global = instructions["memory_space"][accesses["instruction_id"]] == "global"
+    reads, others = set(), 0
+    for row in np.flatnonzero(of_fragments & is_load & is_global):
+        first = accesses["address"][accesses["address_offset"][row]]
+        inside = np.flatnonzero((fills["address"] <= first) & (first < fills["address"] + fills["bytes"]))
+        reads |= set(inside.tolist())
+        others += not len(inside)
+    assert reads == set(range(len(widths)))
+    assert bool(others) == merges, "the depth of pixels is another unit's"
 
 
 def test_records_place_turn_and_scale_instances_and_choose_their_layer() -> None:

@@ -1,6 +1,7 @@
 """Draws of glTF files: triangles, surfaces and pictures as in the file; damage is one clear line."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from PIL import Image
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.draw import load_drawn
+from rayplay.tracer.draw import DrawRequest, load_drawn
+from rayplay.tracer.draw import draw as draw_request
+from rayplay.tracer.scenes.gltf.coordinates import moved, transform_of
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import read_textured
 from tests.tracer.scenes.test_gltf import with_parts
@@ -19,6 +22,7 @@ from tests.tracer.scenes.test_limits import document
 
 Document = dict[str, Any]
 NONE = (-1,) * 5
+CORNERS = np.array([[0, 0], [1, 0], [0, 1]], np.float32)
 TEXELS = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
 
 
@@ -116,6 +120,58 @@ def test_damage_is_one_line(tmp_path: Path, change: Callable[[Document], Any], m
     change(made)
     with pytest.raises(UserError, match=message):
         read_textured(write(tmp_path, made))
+
+
+def moved_by(*transforms: dict[str, Any] | None) -> Document:
+    """The second material has maps of colour and normals, each moved."""
+    made = textured()
+    maps = [
+        {"index": 0} | ({} if one is None else {"extensions": {"KHR_texture_transform": one}}) for one in transforms
+    ]
+    made["materials"][1] |= {"pbrMetallicRoughness": {"baseColorTexture": maps[0]}, "normalTexture": maps[1]}
+    made["extensionsRequired"] = ["KHR_texture_transform"]
+    return made
+
+
+@pytest.mark.parametrize(("transform", "expected"), [
+    ({}, [[0, 0], [1, 0], [0, 1]]),
+    ({"offset": [0.5, -2]}, [[0.5, -2], [1.5, -2], [0.5, -1]]),
+    ({"scale": [2, -3]}, [[0, 0], [2, 0], [0, -3]]),
+    ({"rotation": np.pi / 2}, [[0, 0], [0, -1], [1, 0]]),  # counter-clockwise, v downwards
+    ({"rotation": np.pi, "scale": [2, 3], "offset": [1, 1]}, [[1, 1], [-1, 1], [1, -2]]),  # scale, turn, move
+])  # fmt: skip
+def test_texture_transforms_move_the_coordinates(
+    tmp_path: Path, transform: dict[str, Any], expected: list[list[float]]
+) -> None:
+    scene = read_textured(write(tmp_path, moved_by(transform, transform)))
+    matrix = transform_of(moved_by(transform, transform)["materials"][1], Counter())
+    np.testing.assert_allclose(moved(CORNERS, matrix), expected, atol=1e-6)
+    for before, after in zip(read_textured(write(tmp_path, textured())).draws, scene.draws, strict=True):
+        assert (after.uv == (moved(before.uv, matrix) if after.surface == 1 else before.uv)).all()
+    assert scene.unused == ()
+
+
+def test_what_no_draw_uses_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = json.loads(json.dumps(moved_by({"offset": [1, 0]}, None)))
+    for primitive in made["meshes"][0]["primitives"][:2]:
+        primitive["attributes"]["COLOR_0"] = primitive["attributes"]["POSITION"]
+    made["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"]["extensions"] = {"KHR_texture_transform": {}}
+    path = write(tmp_path, made)
+    assert read_textured(path).unused == ("KHR_texture_transform of further maps", "colours of vertices (2)")
+    draw_request(DrawRequest(str(path), tmp_path / "a.trace", 8, 8))
+    said = "draws do not use KHR_texture_transform of further maps, colours of vertices (2)"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"warning: {path}: {said}"
+
+
+@pytest.mark.parametrize(("transform", "message"), [
+    ({"texCoord": 1}, "wall: baseColorTexture: texCoord must be 0, found 1"),
+    ({"offset": [1]}, "wall: baseColorTexture: KHR_texture_transform must have two numbers"),
+    ({"scale": 2}, "KHR_texture_transform must have two numbers"), ({"rotation": "a"}, "damaged glTF document"),
+])  # fmt: skip
+def test_a_wrong_transform_is_one_line(tmp_path: Path, transform: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_textured(write(tmp_path, moved_by(transform, None)))
 
 
 @pytest.mark.parametrize(("name", "triangles", "pictures"), [

@@ -12,6 +12,7 @@ import numpy as np
 
 from rayplay.tracer.scenes.description import Camera, Light, Mesh, Scene, Vector, triple
 from rayplay.tracer.scenes.gltf.check import item
+from rayplay.tracer.scenes.gltf.coordinates import note_meshes
 from rayplay.tracer.scenes.gltf.file import damage_of, open_gltf
 from rayplay.tracer.scenes.gltf.look import read_look
 from rayplay.tracer.scenes.gltf.meshes import place
@@ -48,7 +49,7 @@ def read_model(path: Path) -> Model:
             item(look.materials, chosen, f"mesh {mesh_name}: material")
             return int(chosen)
 
-        _note(look, document)
+        note_meshes(document, look.unused)
         is_mapped = [material.is_textured or material.alpha_texture >= 0 for material in look.materials]
         meshes, instances = place(document, buffers, number, is_mapped)
         camera = read_camera(document)
@@ -58,19 +59,6 @@ def read_model(path: Path) -> Model:
         textures=look.textures, lights=lights, pictures=look.pictures, unused=look.left_out(),
     )  # fmt: skip
     return Model(scene, camera, suns)
-
-
-def _note(look: Look, document: dict[str, Any]) -> None:
-    """Count what programs do not read of meshes and nodes."""
-    for mesh in document.get("meshes", []):
-        for primitive in mesh["primitives"]:
-            if "COLOR_0" in primitive["attributes"]:
-                look.unused["colours of vertices"] += 1
-            if "targets" in primitive:
-                look.unused["morph targets"] += 1
-    for key in ("skins", "animations"):
-        if document.get(key):
-            look.unused[key] += len(document[key])
 
 
 def _with_uv(mesh: Mesh, is_mapped: Sequence[bool]) -> Mesh:
