@@ -113,7 +113,7 @@ class Machine(Inputs):
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0,
-                             sharing.spaces if sharing else None)  # fmt: skip
+                             sharing.spaces if sharing else None, gpu.plugin.needs if gpu.plugin else ())  # fmt: skip
         self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, LANES), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(threads)
@@ -163,13 +163,18 @@ class Machine(Inputs):
         values, memory = values_of(self.gpu), self.memory
 
         def with_own(unit: str, state: Any) -> Any:
-            return attach(plugin, values, unit, state)
+            return attach(plugin, values, unit, state, self._nodes)
 
         self.core, self.dispatch = with_own("sm", self.core), with_own("ctas", self.dispatch)
         self.l1 = self.l1._replace(cache=with_own("l1", self.l1.cache))
         self.rt = with_own("rt", self.rt._replace(private=with_own("rt_cache", self.rt.private)))
         l2 = memory.l2._replace(tags=with_own("l2", memory.l2.tags))
         self.memory = memory._replace(l2=l2, dram=with_own("dram", memory.dram))
+
+    def _nodes(self) -> dict[str, np.ndarray]:
+        """Columns of the trace's nodes, with ``parent`` where it has the table ``parents``; empty without nodes."""
+        tables = [name for name in ("nodes", "parents") if name in self.trace.tables]
+        return {key: column for name in tables for key, column in self.trace.read(name).items()}
 
     def plugin_counters(self) -> dict[str, np.ndarray]:
         """Counters of the GPU's plug-in, ``UNIT.NAME`` -> int64[instances]; none without a plug-in."""
@@ -248,9 +253,12 @@ class Machine(Inputs):
         operation, lane, waiting = self.lsu.operation, self.rt.lane, self.rt.waiting
         by = moved.of_rows("sector", operation[:, lsu_state.CURSOR])
         operation[:, [lsu_state.CURSOR, lsu_state.END]] -= by[:, None]
+        first = self.rt.slot[:, rt_state.FIRST_RECORD]
+        first -= moved.of_rows("node", first)
         for name, columns in (
             ("node", [rt_state.CURSOR, rt_state.END]),
             ("store", [rt_state.TABLE_STORE, rt_state.TABLE_END]),
+            ("lane", [rt_state.RAY]),
         ):
             lane[columns] -= moved.of_rows(name, lane[columns[0]])
         waiting[:] -= moved.of_rows("trace_visit", waiting >> 8) << 8

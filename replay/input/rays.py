@@ -24,6 +24,12 @@ FIRST_STRETCH = 32  # flag of Records.lane: the ray begins here
 EARLY_OUT = 64  # flag of Records.lane: the ray ends at its first hit
 
 
+ORIGIN = 0  # of Records.ray: first of three, and so on
+DIRECTION = 3
+HIT_AT = 6  # distance of the closest hit at the stretch's end, infinity without one
+HIT_BEFORE = 7  # and at its beginning
+
+
 class Records(NamedTuple):
     """Rays of the window: operation o has the rays first_ray[o] to first_ray[o + 1]."""
 
@@ -34,6 +40,11 @@ class Records(NamedTuple):
     first_store: np.ndarray  # int64[rays + 1]
     store: np.ndarray  # int64[stores]: offset of a store into the warp's intersection table
     info: np.ndarray  # int64[nodes]: address << 12 | bytes << 4 | kind; of a table load the offset in the table
+    # What a plug-in's ``NEEDS`` names; else without rows.
+    subtree: np.ndarray = np.zeros(0, np.int32)  # int32[records]: records of its subtree, itself among them
+    distance: np.ndarray = np.zeros(0, np.float32)  # float32[records]: at which the ray enters it, or hits the triangle
+    ray: np.ndarray = np.zeros((0, 8), np.float32)  # float32[rays, 8]: columns below
+    bounds: np.ndarray = np.zeros((2, 3), np.float32)  # float32[2, 3]: of all origins
 
 
 def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.ndarray:

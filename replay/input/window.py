@@ -4,7 +4,7 @@ Memory is bounded by the live warps and one batch ahead of them, never by the tr
 warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
+from rayplay.replay.input.traversal import Traversal
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
 
@@ -36,15 +37,17 @@ class Window:
 
     def __init__(
         self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0,
-        spaces: dict[str, list[int]] | None = None,
+        spaces: dict[str, list[int]] | None = None, needs: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Nothing loaded.
 
         table         place of the intersection table in ``rt_unit_spec.TABLES``.
         pieces_ahead  of the tables, as in ``Trace.warp_batches``.
         spaces        first row of each trace that was joined in ``warps`` and ``nodes``, and the end; None: one trace.
+        needs         of a plug-in, as in ``traversal.NEEDS``.
         """
         self.trace, self.program, self.static, self.table = trace, program, static, table
+        self.traversal = Traversal(trace, needs)
         count = trace.rows("warps")
         self.info = read_nodes(trace)
         self.first_warps = spaces["warps"] if spaces else [0, count]
@@ -71,7 +74,7 @@ class Window:
         full = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_PER_BATCH)) + 1
         each = np.arange(0, warps, WARPS_PER_BATCH)
         bounds = np.unique(np.concatenate([full, each, self.first_warps]))
-        return self.trace.warp_batches(bounds.tolist(), present, pieces_ahead)
+        return self.trace.warp_batches(bounds.tolist(), self.traversal.columns(present), pieces_ahead)
 
     def load(self, needed: Needed) -> Moved:
         """Load the next batch, and forget the warps of the window that are not ``needed`` any more.
@@ -114,7 +117,7 @@ class Window:
             batch |= self._coalesce(tables["accesses"])
             bounds["access"] = np.searchsorted(tables["accesses"]["warp_id"], warps)
         if "rays" in tables and len(tables["rays"]["visit"]):
-            bounds["trace"] = self._trace(batch, tables["rays"], first, last)
+            bounds["trace"] = self._trace(batch, tables, first, last)
         if (predicates := tables.get("predicates")) is not None:
             key = (predicates["visit"].astype(np.int64) << 32) | predicates["instruction_id"]
             batch["predicate_key"], batch["predicate_lanes"] = key, np.bitwise_count(predicates["lane_mask"])
@@ -154,19 +157,21 @@ class Window:
             "sector": found.sector[:total].copy(), "byte_mask": found.byte_mask[:total].copy(),
         }  # fmt: skip
 
-    def _trace(self, batch: Arrays, rays: dict[str, Any], first: int, last: int) -> np.ndarray:
+    def _trace(self, batch: Arrays, tables: dict[str, Any], first: int, last: int) -> np.ndarray:
         """Group rays into trace operations, one per (warp, visit); returns the first operation of each warp."""
+        rays = tables["rays"]
         warp, visit = rays["warp_id"].astype(np.int64), rays["visit"].astype(np.int64)
         starts_one = np.ones(len(warp), bool)
         starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
         operation = np.flatnonzero(starts_one)
-        node, offset = rays["node"], rays["node_offset"].astype(np.int64)
+        offset = rays["node_offset"].astype(np.int64)
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
         batch["lane"] = (
             rays["lane"] | (rays["segment"] == 0) * record.FIRST_STRETCH | (rays["kind"] != 0) * record.EARLY_OUT
         )
         batch["lane"] = batch["lane"].astype(np.uint8)
-        self._enter(batch, offset, node)
+        batch["ray"] = self.traversal.values(rays)
+        self._enter(batch, *self.traversal.records(tables))
         if self.rays is not None and self.node_visits is not None:
             place = (warp - first) * 32 + rays["lane"]
             size = (last - first) * 32
@@ -176,7 +181,7 @@ class Window:
             self.node_visits[first:last] = fetched.reshape(-1, 32)
         return np.searchsorted(warp[operation], np.arange(first, last + 1))
 
-    def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray) -> None:
+    def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray, distance: np.ndarray) -> None:
         """Put the records into the batch, and what the rays load and write for the intersection table."""
         store = np.zeros(0, np.int64)
         first_store = np.zeros(len(offset), np.int64)
@@ -185,7 +190,11 @@ class Window:
                 self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
                 str(self.trace.path),
             )  # fmt: skip
-        batch["first_node"], batch["node"] = offset[:-1], node
+        if len(distance):
+            is_record = (node & 0x7FFFFFFF) < len(self.node_kinds)
+            distance = distance[np.cumsum(is_record) - 1]  # a table load's is that of the record before it
+        batch["first_node"], batch["node"], batch["distance"] = offset[:-1], node, distance
+        batch["subtree"] = self.traversal.subtrees(offset, node, self.node_kinds)
         batch["first_store"], batch["store"] = first_store[:-1], store
 
     def work(self) -> Work:
@@ -203,6 +212,7 @@ class Window:
         return record.Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
+            a["subtree"], a["distance"], a["ray"], self.traversal.bounds,
         )  # fmt: skip
 
 

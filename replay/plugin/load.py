@@ -18,6 +18,7 @@ from rayplay.formats.guard.digest import text_digest
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.nearest import meant
 from rayplay.formats.guard.text import read_text
+from rayplay.replay.input.traversal import NEEDS
 from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.plugin.author import Parameter
 from rayplay.replay.plugin.targets import UNITS, hook_named
@@ -34,7 +35,8 @@ class Plugin:
 
     name        of its file, without ``.py``; digest: SHA-256 of its text.
     functions   by hook, such as ``l1.replace``, compiled.
-    arrays      what its file calls ``arrays``: (unit, state, parameters) -> its own arrays of that unit, by name.
+    arrays      what its file calls ``arrays``: (unit, state, parameters[, nodes]) -> its own arrays of that unit.
+    needs       what it needs of a trace, of ``traversal.NEEDS``.
     parameters  by name; ``counters``: names of the columns of ``own.counters``.
     classes     of its own states, by unit; filled by ``attach``.
     """
@@ -48,6 +50,7 @@ class Plugin:
     arrays: Callable[..., dict[str, Any]] | None
     parameters: dict[str, Parameter]
     counters: tuple[str, ...]
+    needs: tuple[str, ...] = ()
     classes: dict[str, type] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -139,8 +142,11 @@ def made_of(module: ModuleType, name: str, path: str, source: str, digest: str) 
             )
     if not isinstance(counters, tuple) or not all(isinstance(each, str) and each.isidentifier() for each in counters):
         raise UserError(f"{path}: COUNTERS must be a tuple of names, not {counters!r}")
+    needs = getattr(module, "NEEDS", ())
+    if not isinstance(needs, tuple) or not all(each in NEEDS for each in needs):
+        raise UserError(f"{path}: NEEDS must be a tuple of {', '.join(NEEDS)}, not {needs!r}")
     return Plugin(
-        name, path, source, digest, module, functions, getattr(module, "arrays", None), parameters, counters
+        name, path, source, digest, module, functions, getattr(module, "arrays", None), parameters, counters, needs
     )  # fmt: skip
 
 
