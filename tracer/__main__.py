@@ -33,6 +33,7 @@ WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
+RECORDS = ("visits", "distances", "culled")
 SPHERES = ("together", "apart")
 RULES = ("hardware", "crisp")
 TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
@@ -111,6 +112,9 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "during the traversal, which waits for each of them, or after it as in Vulkan-Sim" + default)  # fmt: skip
     add("--spheres", choices=SPHERES, default="together", help="spheres in one bottom level of the acceleration "
         "structure, or each in its own with an instance, as in Vulkan-Sim's workloads" + default)  # fmt: skip
+    add("--record", choices=RECORDS, default="visits", help="what a trace tells of traversals: the records visited; "
+        "distances: also each record's parent and entry distance; culled: also the visits that culling removed, for "
+        "policies of the RT unit" + default)  # fmt: skip
     add("--preview", type=_positive, metavar="N", nargs="?", const=PREVIEW_SAMPLES, default=0, help="also write "
         "NAME-preview.png, the picture with N samples per pixel (%(const)s), which is in no trace")  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
@@ -176,8 +180,8 @@ def _render(options: argparse.Namespace) -> int:
     built_in = PROGRAM_FOLDER / f"{options.workload}.toml"
     program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
     same = (
-        "scene", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "program_variant", "pixels",
-        "backend", "resume", "preview",
+        "scene", "record", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "program_variant",
+        "pixels", "backend", "resume", "preview",
     )  # fmt: skip
     request = Request(
         program=program,

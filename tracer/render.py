@@ -16,6 +16,7 @@ from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
 from rayplay.tracer.bvh.build import Structure
+from rayplay.tracer.bvh.parents import parent_table
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
@@ -49,6 +50,7 @@ class Request:
     hit_programs: str = "during"
     spheres: str = "together"
     program_variant: str = "optimised"
+    record: str = "visits"
     backend: str = "machine"
     resume: bool = False
     preview: int = 0
@@ -123,7 +125,7 @@ def render_scene(
     check_camera(scene.camera, request.scene)
     selected = read_pixels(request.pixels, (request.width, request.height)) if request.pixels else None
     with summary.phase("prepare"):
-        prepared = _prepared(scene, request, request.samples, selected, structure)
+        prepared = _prepared(scene, request, request.samples, selected, structure, request.record)
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
     writer = ResumableTraceWriter(
@@ -134,6 +136,8 @@ def render_scene(
             _go_on(writer, summary)
         counts = run_image_launch(prepared.launch, writer, backend=request.backend)
         writer.put("nodes", prepared.acceleration.node_table())
+        if request.record != "visits":
+            writer.put("parents", parent_table(prepared.acceleration))
         picture = read_image(prepared.launch.memory, prepared.image_address, *size, prepared.image_format)
         writer.put("image", _image_table(picture))
     write_png(request.out.with_suffix(".png"), picture)
@@ -153,11 +157,12 @@ def _prepared(
     samples: int,
     selected: NDArray[np.bool_] | None = None,
     structure: Structure | None = None,
+    record: str = "visits",
 ) -> Prepared:
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
     return prepare_image(
         scene, ptx.parse_file(request.program), read_config(request.config), sampling, selected, str(request.config),
-        request.traversal, request.hit_programs == "after", structure,
+        request.traversal, request.hit_programs == "after", structure, record,
     )  # fmt: skip
 
 
@@ -213,5 +218,5 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
 
 def _chosen(request: Request) -> dict[str, str]:
     """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
-    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised"}
+    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised", "record": "visits"}
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}

@@ -206,7 +206,7 @@ def begin(
         check_opcodes(linked)
     if isinstance(launch, ComputeLaunch):
         refuse_image_services(linked)
-    buffers = borrow(isinstance(launch, ImageLaunch))
+    buffers = borrow(True, launch.trace_context.record) if isinstance(launch, ImageLaunch) else borrow(False)
     state = make_state(linked, shape, launch, buffers, addresses, numbering.warps)
     _check_address_size(linked, launch.memory)
     notes = LaunchNotes(sink, numbering.kernels, launch.memory)

@@ -54,7 +54,7 @@ def hash_of(own, records, ray):
     """The bucket of a ray: grid-spherical, the origin's cell in the box of all origins and the direction's angles."""
     found = 0
     for axis in range(3):
-        origin, bounds = records.ray[ray, rays.ORIGIN + axis], records.bounds
+        origin, bounds = records.ray[ray, axis], records.bounds
         found = found << own.grid_bits | cell(origin, bounds[0, axis], bounds[1, axis], own.grid_bits)
     x, y, z = records.ray[ray, 3], records.ray[ray, 4], records.ray[ray, 5]
     length = math.sqrt(x * x + y * y + z * z)

@@ -27,13 +27,17 @@ from rayplay.formats.edit.rows import (
     filter_predicates,
     filter_rays,
     filter_visits,
+    ray_stays,
     visit_rows,
 )
+from rayplay.formats.edit.select import take
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.laws.expect import expect_valid, valid_trace
 
 FILTER_OPCODE = "filter_shader"
-FILTERED_TABLES = ("visits", "accesses", "predicates", "rays")
+WITH_RAYS = ("distances", "culled")
+"""Tables with a row for each ray; after ``rays``."""
+FILTERED_TABLES = ("visits", "accesses", "predicates", "rays", *WITH_RAYS)
 EVERY_LANE = np.uint32(0xFFFFFFFF)
 
 
@@ -173,18 +177,40 @@ def _filter_batch(
         kept, numbers = filter_visits(visits, keep.selected, keep.whole)
         writer.put("visits", kept)
         ordinals.append(numbers)
+    rays: list[list[np.ndarray]] = [[] for _ in keeps]
+    taken = dict.fromkeys(WITH_RAYS, 0)
     for name, rows in others:
+        if name in WITH_RAYS:
+            first, taken[name] = taken[name], taken[name] + len(rows["warp_id"])
+            for stay, writer in zip(rays, writers, strict=True):
+                writer.put(name, _with_rays(trace, name, rows, stay, first))
+            continue
         place = _places(trace, name, rows, visits, keeps[0].textures)
-        for keep, writer, numbers in zip(keeps, writers, ordinals, strict=True):
-            writer.put(name, _filter_rows(name, rows, visits, place, keep, numbers))
+        for keep, writer, numbers, stay in zip(keeps, writers, ordinals, rays, strict=True):
+            lanes = _kept_lanes(name, rows, visits, place, keep)
+            if name == "rays":
+                stay.append(ray_stays(rows, lanes))
+            writer.put(name, _filter_rows(name, rows, visits, place, lanes, numbers))
+
+
+def _with_rays(trace: Trace, name: str, rows: Columns, stay: list[np.ndarray], first: int) -> Columns:
+    """The rows whose ray stays; ``first``: the ray, of this batch, of the first row."""
+    rays = np.concatenate([*stay, np.zeros(0, bool)])[first : first + len(rows["warp_id"])]
+    if len(rays) != len(rows["warp_id"]):
+        raise FormatError(f"{trace.path}: table {name}: must have a row for each row of rays")
+    return take(trace.layout.table(name), rows, rays)
+
+
+def _kept_lanes(name: str, rows: Columns, visits: Columns, place: np.ndarray, keep: Lanes) -> np.ndarray:
+    """uint32[rows]: the lanes that the rows of a table keep; ``place`` are their rows in ``visits``."""
+    stays = keep.entered[rows["instruction_id"]] if name == "rays" else keep.whole[visits["block_id"][place]]
+    return np.where(stays, EVERY_LANE, keep.selected[rows["warp_id"]])
 
 
 def _filter_rows(
-    name: str, rows: Columns, visits: Columns, place: np.ndarray, keep: Lanes, ordinals: np.ndarray
+    name: str, rows: Columns, visits: Columns, place: np.ndarray, lanes: np.ndarray, ordinals: np.ndarray
 ) -> Columns:
-    """The ``rows`` of a table that stay; ``place`` are their rows in ``visits``."""
-    stays = keep.entered[rows["instruction_id"]] if name == "rays" else keep.whole[visits["block_id"][place]]
-    lanes = np.where(stays, EVERY_LANE, keep.selected[rows["warp_id"]])
+    """The ``rows`` of a table that keep one of their ``lanes``; ``place`` are their rows in ``visits``."""
     if name == "rays":
         return filter_rays(rows, lanes, ordinals[place])
     if name == "accesses":

@@ -20,7 +20,7 @@ def merge(traces: Sequence[Trace], out: Path | str) -> None:
     Streams are renumbered without gaps: a trace with streams 0 and 3 takes two numbers. Addresses stay as they are, so
     traces with equal addresses share memory. Pixels (``threads`` and ``image``) can belong to one image launch only.
     Tables that one of the traces lacks and cannot do without are refused: a characterisation must be in all traces or
-    in none.
+    in none, and what ``--record`` adds in all with rays or in none.
     Streams: memory does not grow with the traces. Raises ``UserError`` for traces that do not go together.
     """
     _check(traces, location(out))
@@ -50,10 +50,12 @@ def _check(traces: Sequence[Trace], out: Path) -> None:
     if len(pictures) > 1:
         names = " and ".join(str(trace.path) for trace in pictures[:2])
         raise UserError(f"{names}: at most one of the traces may be of an image launch, for a trace has one image")
-    characterised = ["characterisation" in trace.tables for trace in traces]
-    if any(characterised) and not all(characterised):
-        without = traces[characterised.index(False)]
-        raise UserError(f"{without.path}: must have a table characterisation, since another of the traces has one")
+    for name, owner in (("characterisation", None), ("parents", "nodes"), ("distances", "rays"), ("culled", "rays")):
+        concerned = [trace for trace in traces if owner is None or trace.rows(owner)]
+        has = [name in trace.tables for trace in concerned]
+        if any(has) and not all(has):
+            without = concerned[has.index(False)]
+            raise UserError(f"{without.path}: must have a table {name}, since another of the traces has one")
 
 
 def _has_no_pixels(trace: Trace) -> bool:

@@ -151,10 +151,15 @@ def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray
     return {**kept, "visit": ordinals[stays].astype(np.uint32), "lane_mask": mask[stays]}
 
 
+def ray_stays(rays: Columns, lanes: np.ndarray) -> np.ndarray:
+    """bool[rays]: whether the ray's lane is one of its ``lanes``, uint32[rays]."""
+    stays: np.ndarray = (lanes & (np.uint32(1) << rays["lane"].astype(np.uint32))) != 0
+    return stays
+
+
 def filter_rays(rays: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
     """The rays of the ``lanes``, uint32[rays], their ``visit`` replaced by ``ordinals``, int64[rays]."""
-    lane_bit = np.uint32(1) << rays["lane"].astype(np.uint32)
-    stays = (lanes & lane_bit) != 0
+    stays = ray_stays(rays, lanes)
     ragged = ("node", "node_offset")
     kept = {name: values[stays] for name, values in rays.items() if name not in ragged}
     kept["visit"] = ordinals[stays].astype(np.uint32)

@@ -12,6 +12,7 @@ from rayplay.formats.laws import columns as laws_columns
 from rayplay.formats.laws import execution as laws_execution
 from rayplay.formats.laws import static as laws_static
 from rayplay.formats.laws.execution import WARPS_TABLES, Batch, Batches
+from rayplay.formats.laws.traversal import TRAVERSAL_LAWS, parents_lead_to_records, traversal_batches
 
 COLUMN_LAWS: tuple[Callable[[Dataset], Iterator[Problem]], ...] = (
     laws_columns.files_intact,
@@ -31,6 +32,7 @@ STATIC_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (
     laws_static.threads_have_lanes_and_pixels,
     laws_static.image_is_complete,
     laws_static.characterisation_is_possible,
+    parents_lead_to_records,
 )
 EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.active_masks_are_launched,
@@ -46,7 +48,7 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.hits_are_whole,
     laws_execution.predicates_leave_out_lanes,
 )
-LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS)
+LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS, *TRAVERSAL_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")
 PROBLEMS_PER_LAW = 20
 
@@ -95,3 +97,6 @@ def _execution_problems(trace: Trace) -> Iterator[Problem]:
         batch = batches.of(*rows)
         for law in EXECUTION_LAWS:
             yield from law(batch)
+    for rays in traversal_batches(trace):
+        for traversal_law in TRAVERSAL_LAWS:
+            yield from traversal_law(rays)

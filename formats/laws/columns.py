@@ -9,7 +9,7 @@ from rayplay.formats.guard.problem import Problem, where
 from rayplay.formats.laws.verify import changed_files
 from rayplay.formats.parquet.arrow import Columns, offset_name
 from rayplay.formats.schema.column import STRING, Column, Table
-from rayplay.formats.schema.trace import NODE_HIT_BIT, RAYS
+from rayplay.formats.schema.trace import CULLED, NODE_HIT_BIT, RAYS
 
 
 def files_intact(dataset: Dataset) -> Iterator[Problem]:
@@ -101,7 +101,7 @@ def _columns(dataset: Dataset, chosen: Callable[[Column], bool]) -> Iterator[tup
 
 
 def _has_hit_bit(table: Table, column: Column) -> bool:
-    return table is RAYS and column.name == "node"
+    return table in (RAYS, CULLED) and column.name == "node"
 
 
 def _ragged(column: Column, batch: dict[str, np.ndarray], broken: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from rayplay.formats.laws import check
 from rayplay.formats.laws import execution as laws_execution
 from rayplay.formats.laws.columns import known_codes, targets_exist
 from rayplay.formats.laws.execution import WARPS_TABLES
+from rayplay.formats.laws.traversal import WITH_RAYS
 from rayplay.formats.parquet.arrow import Columns, empty
 from rayplay.formats.place.publish import partial_folder, publish_folder
 from rayplay.formats.place.replaceable import check_replaceable
@@ -39,7 +40,8 @@ def expect_valid(trace: Trace) -> None:
 
 def expect_program(trace: Trace) -> None:
     """Read the small tables, and the digest of every file; ``FormatError`` for the first problem."""
-    small = tuple(table for table in trace.layout.tables if table.name not in WARPS_TABLES)
+    large = (*WARPS_TABLES, *WITH_RAYS)
+    small = tuple(table for table in trace.layout.tables if table.name not in large)
     program = Trace(trace.source, replace(trace.layout, tables=small))
     for column_law in check.COLUMN_LAWS:
         _expect(trace.path, column_law(program))

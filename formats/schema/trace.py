@@ -143,6 +143,23 @@ RAYS = Table(
     ),
 )  # fmt: skip
 
+# Both as RAYS: a row for each of its rows, in the same order.
+DISTANCES = Table(
+    "distances", "row of rays, in the same order", optional=True, group_rows=1 << 17, columns=(
+        Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
+        Column("distance", "float32", "direction length", "For each record of `rays.node` where the ray enters its box; of a triangle where the ray hits it, infinity where it does not within t_min and t_max (its descriptor has the box's).", ragged=True, encoding="BYTE_STREAM_SPLIT", level=3),
+    ),
+)  # fmt: skip
+
+CULLED = Table(
+    "culled", "row of rays, in the same order", optional=True, group_rows=1 << 17, columns=(
+        Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
+        Column("node", "uint32", "id", "BVH records that the ray would have fetched but for a closer hit found before, in order; as `rays.node`.", ragged=True, points_to="nodes", encoding="PLAIN", level=12),
+        Column("distance", "float32", "direction length", "Their distances, as in `distances`.", ragged=True, encoding="BYTE_STREAM_SPLIT", level=3),
+        Column("position", "uint32", "count", "For each of them how many records of `rays.node` come before it.", ragged=True, level=3),
+    ),
+)  # fmt: skip
+
 NODE_KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural")
 NODE_HIT_BIT = 1 << 31
 MOST_NODE_BYTES = 128
@@ -154,6 +171,13 @@ NODES = Table(
         Column("address", "uint64", "bytes", "Address of the record in device memory.", encoding="DELTA_BINARY_PACKED"),
         Column("bytes", "uint16", "bytes", "Length of the record."),
         Column("kind", "uint8", "1", "What the record is.", values=NODE_KINDS),
+    ),
+)  # fmt: skip
+
+PARENTS = Table(
+    "parents", "BVH record", optional=True, columns=(
+        Column("node_id", "uint32", "id", "Row number, as in nodes.", sorted=True, points_to="nodes", encoding="DELTA_BINARY_PACKED"),
+        Column("parent", "int32", "id", "Record that leads to it; -1 of a header, which a ray fetches first, or just after an instance. A root's is its header, a leaf's its descriptor.", points_to="nodes"),
     ),
 )  # fmt: skip
 
@@ -203,7 +227,7 @@ FILLS = Table(
 
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION, STAGES, FILLS,
+    CHARACTERISATION, STAGES, FILLS, PARENTS, DISTANCES, CULLED,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

@@ -12,6 +12,7 @@ import numpy as np
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.schema.trace import NODE_HIT_BIT, NODE_KINDS
 from rayplay.formats.testing.program import Program, columns_of, make_programs
+from rayplay.formats.testing.traversal import walked
 
 FULL_MASK = (1 << 32) - 1
 GLOBAL_BASE = 0x1000_0000
@@ -25,13 +26,22 @@ MAX_TRIPS = 4
 Tables = dict[str, dict[str, Any]]
 
 
-def make_trace(path: Path | str, seed: int = 0, image_size: tuple[int, int] | None = (40, 6), ctas: int = 4) -> Path:
+def make_trace(
+    path: Path | str,
+    seed: int = 0,
+    image_size: tuple[int, int] | None = (40, 6),
+    ctas: int = 4,
+    traversals: bool = False,
+) -> Path:
     """Write a valid trace to ``path`` and return the path.
 
     image_size  (width, height) of the image launch; None leaves it out, and with it rays, threads, nodes and image.
     ctas        CTAs of 64 threads of the compute launch; 0 leaves it out.
+    traversals  whether rays walk a tree, and the tables ``parents``, ``distances`` and ``culled`` tell how.
     """
     tables = make_tables(seed, image_size, ctas)
+    if traversals and image_size is not None:
+        tables |= walked(np.random.default_rng(seed), tables["rays"])
     with TraceWriter(path, {"command": "formats.generate", "seed": seed}, image_size) as writer:
         for name, columns in tables.items():
             writer.put(name, columns)

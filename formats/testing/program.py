@@ -89,7 +89,9 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     for name in rows[0] if rows else ():
         cells = [row[name] for row in rows]
         if isinstance(cells[0], list):
-            columns[name] = np.array([value for cell in cells for value in cell], np.uint64)
+            values = [value for cell in cells for value in cell]
+            kind = np.float32 if any(isinstance(value, float) for value in values) else np.uint64
+            columns[name] = np.array(values, kind)
             columns[f"{name}_offset"] = np.cumsum([0, *[len(cell) for cell in cells]])
         else:
             columns[name] = cells

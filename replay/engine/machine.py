@@ -17,6 +17,7 @@ from rayplay.replay.engine import rounds
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
+from rayplay.replay.input.traversals import expect_needs
 from rayplay.replay.input.window import Window
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit import rows
@@ -113,7 +114,7 @@ class Machine(Inputs):
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0,
-                             sharing.spaces if sharing else None, gpu.plugin.needs if gpu.plugin else ())  # fmt: skip
+                             sharing.spaces if sharing else None, self._needs())  # fmt: skip
         self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, LANES), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(threads)
@@ -125,6 +126,14 @@ class Machine(Inputs):
         if sharing and self.plan:
             self.copies = sharing.copies(gpu.memory.copies)
             self.adopt(self.plan)
+
+    def _needs(self) -> tuple[str, ...]:
+        """What the GPU's plug-in needs of rays."""
+        plugin = self.gpu.plugin
+        if plugin is None:
+            return ()
+        expect_needs(self.trace, plugin.needs, plugin.path)
+        return plugin.needs
 
     def _make_units(self) -> None:
         gpu, sms, streams = self.gpu, self.gpu.sm.count, self.streams.places

@@ -70,13 +70,13 @@ def enter(
             group[index] = -1
         entries = seen = 0
         for at in range(first_node[ray], first_node[ray + 1]):
-            number = np.int64(node[at] & np.uint32(0x7FFFFFFF))
+            number = np.int64(node[at]) & record.NODE_BITS
             if write:
                 loaded[made] = node[at]
             made += 1
             if kind[number] == INSTANCE:
                 group[index] = number
-            if kind[number] != record.PROCEDURAL:
+            if kind[number] != record.PROCEDURAL or node[at] >> record.CULLED_SHIFT & 1:
                 continue
             if not by_group:
                 if write:

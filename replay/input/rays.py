@@ -22,12 +22,9 @@ BYTES_SHIFT = 4  # of Records.info: length of the record
 ADDRESS_SHIFT = 12  # of Records.info: its address
 FIRST_STRETCH = 32  # flag of Records.lane: the ray begins here
 EARLY_OUT = 64  # flag of Records.lane: the ray ends at its first hit
-
-
-ORIGIN = 0  # of Records.ray: first of three, and so on
-DIRECTION = 3
-HIT_AT = 6  # distance of the closest hit at the stretch's end, infinity without one
-HIT_BEFORE = 7  # and at its beginning
+NODE_BITS = (1 << 30) - 1  # of Records.node: the record
+CULLED_SHIFT = 30  # of Records.node: the bit of a visit that culling removed, for plug-ins that need them
+NO_PARENT = -1
 
 
 class Records(NamedTuple):
@@ -36,15 +33,17 @@ class Records(NamedTuple):
     first_ray: np.ndarray  # int64[operations + 1]
     lane: np.ndarray  # uint8[rays]: lane, with FIRST_STRETCH and EARLY_OUT
     first_node: np.ndarray  # int64[rays + 1]
-    node: np.ndarray  # uint32[records]: node_id, bit 31 set where a triangle was hit
+    node: np.ndarray  # uint32[records]: node_id, bit 31 set where a triangle was hit, bit 30 where culling removed it
     first_store: np.ndarray  # int64[rays + 1]
     store: np.ndarray  # int64[stores]: offset of a store into the warp's intersection table
     info: np.ndarray  # int64[nodes]: address << 12 | bytes << 4 | kind; of a table load the offset in the table
-    # What a plug-in's ``NEEDS`` names; else without rows.
+    # Of traces that tell them, where a plug-in needs them; else empty
+    parent: np.ndarray = np.zeros(0, np.int32)  # int32[nodes]: the record that leads to it, or NO_PARENT
+    distance: np.ndarray = np.zeros(0, np.int32)  # int32[records]: bits of the distance, in the order of the numbers
     subtree: np.ndarray = np.zeros(0, np.int32)  # int32[records]: records of its subtree, itself among them
-    distance: np.ndarray = np.zeros(0, np.float32)  # float32[records]: at which the ray enters it, or hits the triangle
-    ray: np.ndarray = np.zeros((0, 8), np.float32)  # float32[rays, 8]: columns below
-    bounds: np.ndarray = np.zeros((2, 3), np.float32)  # float32[2, 3]: of all origins
+    ray: np.ndarray = np.zeros((0, 6), np.float32)  # float32[rays, 6]: origin and direction
+    hit: np.ndarray = np.zeros((0, 2), np.int32)  # int32[rays, 2]: nearest hit when a stretch begins and when it ends
+    bounds: np.ndarray = np.zeros((2, 3), np.float32)  # float32[2, 3]: least and greatest coordinates of origins
 
 
 def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.ndarray:

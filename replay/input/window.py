@@ -4,7 +4,7 @@ Memory is bounded by the live warps and one batch ahead of them, never by the tr
 warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,10 @@ from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
-from rayplay.replay.input.traversal import Traversal
+from rayplay.replay.input.ray_values import COLUMNS as RAY_COLUMNS
+from rayplay.replay.input.ray_values import bounds_of_origins, hits_of, places_of
+from rayplay.replay.input.subtrees import subtrees
+from rayplay.replay.input.traversals import COLUMNS, TABLE_OF, merged, read_parents
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
 
@@ -24,9 +27,17 @@ ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most
 SPACE_SHIFT = 49  # of an address: its trace's number, where several are replayed together
 SPACE_SECTORS = (1 << SPACE_SHIFT) // SECTOR_BYTES
+MOST_NODES = record.NODE_BITS + 1 - 1000  # and the rows of an intersection table
 MOST_SPACES = 4  # an address of a BVH record has 51 bits
 ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
-WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
+WEIGHTS = {
+    "visits": 1,
+    "accesses": 32,
+    "rays": 64,
+    "predicates": 1,
+    "distances": 64,
+    "culled": 64,
+}  # what a row of a table stands for among them
 
 
 class Window:
@@ -37,17 +48,16 @@ class Window:
 
     def __init__(
         self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0,
-        spaces: dict[str, list[int]] | None = None, needs: Sequence[str] = (),
+        spaces: dict[str, list[int]] | None = None, needs: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         """Nothing loaded.
 
         table         place of the intersection table in ``rt_unit_spec.TABLES``.
         pieces_ahead  of the tables, as in ``Trace.warp_batches``.
         spaces        first row of each trace that was joined in ``warps`` and ``nodes``, and the end; None: one trace.
-        needs         of a plug-in, as in ``traversal.NEEDS``.
+        needs         of ``traversals.NEEDS``: what the rays tell beyond their records.
         """
         self.trace, self.program, self.static, self.table = trace, program, static, table
-        self.traversal = Traversal(trace, needs)
         count = trace.rows("warps")
         self.info = read_nodes(trace)
         self.first_warps = spaces["warps"] if spaces else [0, count]
@@ -56,6 +66,12 @@ class Window:
         self.node_kinds = (self.info & 15).astype(np.uint8)
         if table == record.FCC:
             self.info = np.concatenate([self.info, table_nodes()])
+        self.needs = tuple(name for name in needs if TABLE_OF.get(name, name) in trace.tables)
+        self.parent = np.zeros(0, np.int32)
+        if {"parents", "subtrees"} & set(self.needs):
+            self.parent = np.full(len(self.info), record.NO_PARENT, np.int32)
+            self.parent[: len(self.node_kinds)] = read_parents(trace, len(self.node_kinds))
+        self.bounds = bounds_of_origins(trace) if "rays" in self.needs else np.zeros((2, 3), np.float32)
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
@@ -66,6 +82,9 @@ class Window:
     def _batches(self, warps: int, pieces_ahead: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
         present = {name: columns for name, columns in REPLAYED_COLUMNS.items() if name in self.trace.tables}
+        present |= {name: columns for name, columns in COLUMNS.items() if name in self.needs}
+        if "rays" in self.needs:
+            present["rays"] = (*present["rays"], *RAY_COLUMNS)
         rows = np.zeros(warps, np.int64)
         for name in present:
             for batch in self.trace.batches(name, ["warp_id"]):
@@ -74,7 +93,7 @@ class Window:
         full = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_PER_BATCH)) + 1
         each = np.arange(0, warps, WARPS_PER_BATCH)
         bounds = np.unique(np.concatenate([full, each, self.first_warps]))
-        return self.trace.warp_batches(bounds.tolist(), self.traversal.columns(present), pieces_ahead)
+        return self.trace.warp_batches(bounds.tolist(), present, pieces_ahead)
 
     def load(self, needed: Needed) -> Moved:
         """Load the next batch, and forget the warps of the window that are not ``needed`` any more.
@@ -164,14 +183,15 @@ class Window:
         starts_one = np.ones(len(warp), bool)
         starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
         operation = np.flatnonzero(starts_one)
-        offset = rays["node_offset"].astype(np.int64)
+        offset, node, batch["distance"] = merged(tables, self.needs, len(self.node_kinds), self.trace.path)
+        if "rays" in self.needs:
+            batch["ray"], batch["hit"] = places_of(rays), hits_of(rays)
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
         batch["lane"] = (
             rays["lane"] | (rays["segment"] == 0) * record.FIRST_STRETCH | (rays["kind"] != 0) * record.EARLY_OUT
         )
         batch["lane"] = batch["lane"].astype(np.uint8)
-        batch["ray"] = self.traversal.values(rays)
-        self._enter(batch, *self.traversal.records(tables))
+        self._enter(batch, offset, node)
         if self.rays is not None and self.node_visits is not None:
             place = (warp - first) * 32 + rays["lane"]
             size = (last - first) * 32
@@ -181,7 +201,7 @@ class Window:
             self.node_visits[first:last] = fetched.reshape(-1, 32)
         return np.searchsorted(warp[operation], np.arange(first, last + 1))
 
-    def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray, distance: np.ndarray) -> None:
+    def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray) -> None:
         """Put the records into the batch, and what the rays load and write for the intersection table."""
         store = np.zeros(0, np.int64)
         first_store = np.zeros(len(offset), np.int64)
@@ -190,11 +210,14 @@ class Window:
                 self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
                 str(self.trace.path),
             )  # fmt: skip
-        if len(distance):
-            is_record = (node & 0x7FFFFFFF) < len(self.node_kinds)
-            distance = distance[np.cumsum(is_record) - 1]  # a table load's is that of the record before it
-        batch["first_node"], batch["node"], batch["distance"] = offset[:-1], node, distance
-        batch["subtree"] = self.traversal.subtrees(offset, node, self.node_kinds)
+            if len(batch["distance"]):
+                own = (node & np.uint32(record.NODE_BITS)) < len(self.node_kinds)  # not a load from a table
+                spread = np.zeros(len(node), np.int32)
+                spread[own] = batch["distance"]
+                batch["distance"] = spread
+        if "subtrees" in self.needs:
+            batch["subtree"] = subtrees(offset, node, self.parent, self.node_kinds)
+        batch["first_node"], batch["node"] = offset[:-1], node
         batch["first_store"], batch["store"] = first_store[:-1], store
 
     def work(self) -> Work:
@@ -212,7 +235,7 @@ class Window:
         return record.Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
-            a["subtree"], a["distance"], a["ray"], self.traversal.bounds,
+            self.parent, a["distance"], a["subtree"], a["ray"], a["hit"], self.bounds,
         )  # fmt: skip
 
 
@@ -221,6 +244,8 @@ def read_nodes(trace: Trace) -> np.ndarray:
     if "nodes" not in trace.tables:
         return np.zeros(0, np.int64)
     nodes = trace.read("nodes", ["address", "bytes", "kind"])
+    if len(nodes["kind"]) > MOST_NODES:
+        raise FormatError(f"{trace.path}: table nodes: must have at most {MOST_NODES:,} rows to be replayed")
     if len(nodes["kind"]) and int(nodes["kind"].max()) >= len(NODE_KINDS):
         raise FormatError(
             f"{trace.path}: table nodes, column kind: must be below {len(NODE_KINDS)}, not {int(nodes['kind'].max())}"

@@ -18,7 +18,7 @@ from rayplay.formats.guard.digest import text_digest
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.nearest import meant
 from rayplay.formats.guard.text import read_text
-from rayplay.replay.input.traversal import NEEDS
+from rayplay.replay.input.traversals import NEEDS
 from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.plugin.author import Parameter
 from rayplay.replay.plugin.targets import UNITS, hook_named
@@ -36,8 +36,8 @@ class Plugin:
     name        of its file, without ``.py``; digest: SHA-256 of its text.
     functions   by hook, such as ``l1.replace``, compiled.
     arrays      what its file calls ``arrays``: (unit, state, parameters[, nodes]) -> its own arrays of that unit.
-    needs       what it needs of a trace, of ``traversal.NEEDS``.
     parameters  by name; ``counters``: names of the columns of ``own.counters``.
+    needs       tables of the trace, of ``traversals.NEEDS``, that it reads.
     classes     of its own states, by unit; filled by ``attach``.
     """
 

@@ -29,7 +29,7 @@ def table_address(sm: int, warp: int) -> int:
 @compiled
 def load_front(state: rt.RtUnit, records: rays.Records, sm: int, at: int, row: int) -> None:
     """Make the record under the lane's cursor its front record: unmarked, every chunk missing."""
-    info = records.info[records.node[state.lane[rt.CURSOR, row]] & 0x7FFFFFFF]
+    info = records.info[records.node[state.lane[rt.CURSOR, row]] & rays.NODE_BITS]
     address = info >> rays.ADDRESS_SHIFT
     if info & 15 == rays.TABLE_LOAD:
         address += table_address(sm, state.slot[at, rt.WARP])
@@ -169,7 +169,7 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
     slot, lane = state.slot, state.lane
     row, bit = at * LANES + index, 1 << index
     node = np.int64(records.node[lane[rt.CURSOR, row]])
-    kind = rays.TRIANGLE_HIT if node >> 31 else records.info[node & 0x7FFFFFFF] & 15
+    kind = rays.TRIANGLE_HIT if node >> 31 else records.info[node & rays.NODE_BITS] & 15
     ready_at = max(lane[rt.READY_AT, row], now) + state.latency[kind]
     lane[rt.READY_AT, row] = ready_at
     if kind == rays.TRIANGLE_HIT and state.hit_stores != rules.NO_STORES:

@@ -33,7 +33,7 @@ def fill_queue(state: RtUnit, records: rays.Records, at: int) -> None:
         row = at * LANES + index
         lane[rt.MARKED, row] = 1
         node = records.node[lane[rt.CURSOR, row]]
-        entry = lane[rt.BASE, row] << rays.ADDRESS_SHIFT | records.info[node & 0x7FFFFFFF] & (
+        entry = lane[rt.BASE, row] << rays.ADDRESS_SHIFT | records.info[node & rays.NODE_BITS] & (
             (1 << rays.ADDRESS_SHIFT) - 1
         )
         known = False

@@ -7,7 +7,7 @@ that lie behind the committed hit are dropped.
 
 import numpy as np
 
-from rayplay.tracer.bvh.layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET
+from rayplay.tracer.bvh.layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET, WIDTH
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
 from rayplay.tracer.rays.box import INSTANCE_SHIFT, INTERNAL_SHIFT
@@ -17,6 +17,8 @@ NOTHING = -1
 KIND_SHIFT = 28
 """A reference to a record is its kind above this bit and its block below."""
 BLOCK_MASK = (1 << KIND_SHIFT) - 1
+CULLED = 1 << 31
+"""Mark of a reference to a record that culling removed."""
 
 
 @compiled
@@ -27,38 +29,72 @@ def push(state: int, top: int, reference: int, entry: np.float32) -> None:
 
 
 @compiled
-def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple[int, int]:
-    """Take the top entry above ``base``; returns it, or NOTHING, and the new top."""
+def pop(order: int, keeps: int, state: int, top: int, base: int, limit: np.float32) -> tuple[int, int]:
+    """Take the top entry above ``base``; returns it, or NOTHING, and the new top, where its distance still stands.
+
+    keeps  1: an entry that lies behind the committed hit is taken all the same, marked CULLED.
+    """
     while top > base:
         top -= 1
         entry = state + 4 * STATE.stack + 8 * top
         if order != NEAREST_ORDER or load_f32(entry + 4) <= limit:
             return load_u32(entry), top
+        if keeps:
+            return load_u32(entry) | CULLED, top
     return NOTHING, top
 
 
 @compiled
-def push_children(order: int, record: int, block: int, found: int, state: int, top: int) -> tuple[int, int]:
-    """Push the hit children of a node in the given order; returns the next reference (or NOTHING) and the new top."""
+def distance_at(state: int, entry: int) -> np.float32:
+    """Entry distance of a stack entry."""
+    return load_f32(state + 4 * STATE.stack + 8 * entry + 4)
+
+
+@compiled
+def push_all(
+    order: int, record: int, block: int, found: int, state: int, top: int, reach: np.float32, mark: int
+) -> tuple[int, int, np.float32]:
+    """Push the children of a node that is culled itself (``mark`` CULLED), or those behind ``reach``, marked; then the
+    others, which come before them. Returns what ``push_children`` does."""
+    if mark != 0:
+        return push_children(order, record, block, found, state, top, mark)
+    behind = 0
+    for slot in range(WIDTH):
+        if load_f32(state + 4 * (STATE.scratch + slot)) > reach:
+            behind |= 1 << slot
+    behind &= found
+    if behind != 0:  # without kinds: none of them is next
+        _, top, _ = push_children(order, record, block, found & ~0xFFFF | behind, state, top, CULLED)
+    return push_children(order, record, block, found & ~behind, state, top, 0)
+
+
+@compiled
+def push_children(
+    order: int, record: int, block: int, found: int, state: int, top: int, mark: int
+) -> tuple[int, int, np.float32]:
+    """Push the hit children of a node in the given order, marked with ``mark``; returns the next reference (or
+    NOTHING), the new top, and the entry distance of the next."""
+    distance = np.float32(0.0)
     child = block + load_u32(record + 4 * NODE_CHILD_OFFSET)
     hits, following, first = found & 0xFF, NOTHING, top
     inner = hits & found >> INTERNAL_SHIFT
     if order != NEAREST_ORDER and inner != 0:
         slot = trailing_zeros(inner)
-        following = INTERNAL << KIND_SHIFT | _child_block(child, found, slot)
+        following = INTERNAL << KIND_SHIFT | _child_block(child, found, slot) | mark
+        distance = load_f32(state + 4 * (STATE.scratch + slot))
         hits &= ~(1 << slot)
     while hits != 0:
         slot = trailing_zeros(hits)
         hits &= hits - 1
         kind = load_u8(record + NODE_CHILD_BYTES + slot) >> 4
-        reference = kind << KIND_SHIFT | _child_block(child, found, slot)
+        reference = kind << KIND_SHIFT | _child_block(child, found, slot) | mark
         entry = load_f32(state + 4 * (STATE.scratch + slot))
         if order == NEAREST_ORDER:
             _insert(state, first, top, reference, entry)
         else:
             push(state, top, reference, entry)
         top += 1
-    return following, top
+    return following, top, distance
 
 
 @compiled

@@ -15,6 +15,8 @@ from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i64
 
+RECORDS = ("visits", "distances", "culled")
+"""What a traversal records: its visits; their entry distances too; and the visits that culling removed."""
 VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
 ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}
 
@@ -48,15 +50,19 @@ class Context(NamedTuple):
     base_address: int
     order: int
     delayed: int  # 1 where any-hit and intersection programs run after the traversal
+    distance_log: int  # bytes from a word of the log to its distance, 0 where none is recorded
+    culled: int  # 1 where visits that culling removes are logged as well
 
 
 @dataclass(frozen=True, eq=False)
 class TraversalContext:
-    """``words`` is what ``traverse_lane`` takes; the object keeps the arrays behind the pointers alive."""
+    """``words`` is what ``traverse_lane`` takes; the object keeps the arrays behind the pointers alive. ``record``: of
+    ``RECORDS``."""
 
     words: NDArray[np.int64]
     acceleration: Acceleration
     arrays: tuple[NDArray[Any], ...]
+    record: str
 
     @property
     def address(self) -> int:
@@ -76,6 +82,8 @@ def make_context(
     order: str,
     instance_records: NDArray[np.uint32] | None = None,
     delayed: bool = False,
+    record: str = "visits",
+    distance_log: int = 0,
 ) -> TraversalContext:
     """Bind an acceleration structure to the programs of a launch.
 
@@ -86,6 +94,7 @@ def make_context(
     t_min and t_max; ``docs/sources/vulkan-sim.md#traversal-order, #ray-flags``) or "nearest" (children by entry
     distance, skipped when they lie behind the committed hit). delayed: any-hit and intersection programs run after the
     traversal, which goes on as if their primitives had not been hit (``docs/sources/vulkan-sim.md#delayed-programs``).
+    record: of ``RECORDS``. distance_log: bytes from the log to the log of distances, float32 by the same index.
     """
     if acceleration.statistics.stack_entries > STACK_ENTRIES:
         raise ValueError(f"the tree needs {acceleration.statistics.stack_entries} stack entries of {STACK_ENTRIES}")
@@ -107,9 +116,11 @@ def make_context(
         base_address=acceleration.base_address,
         order=ORDERS[order],
         delayed=int(delayed),
+        distance_log=distance_log if record != RECORDS[0] else 0,
+        culled=int(record == RECORDS[2]),
     )
     words = np.array(shared, dtype=np.int64)
-    return TraversalContext(words, acceleration, (records, misses, offsets))
+    return TraversalContext(words, acceleration, (records, misses, offsets), record)
 
 
 @compiled
@@ -118,5 +129,5 @@ def open_context(words: int) -> Context:
     return Context(
         load_i64(words), load_i64(words + 8), load_i64(words + 16), load_i64(words + 24), load_i64(words + 32),
         load_i64(words + 40), load_i64(words + 48), load_i64(words + 56), load_i64(words + 64), load_i64(words + 72),
-        load_i64(words + 80),
+        load_i64(words + 80), load_i64(words + 88), load_i64(words + 96),
     )  # fmt: skip

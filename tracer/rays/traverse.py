@@ -17,7 +17,7 @@ from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FLAG_NO_CLOSEST_HIT, 
 from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
 from rayplay.tracer.native.jit import callback, compiled, entry_point
-from rayplay.tracer.native.memory import load_f32, load_i32, load_u32, store_u32
+from rayplay.tracer.native.memory import load_f32, load_i32, load_u32, store_f32, store_u32
 from rayplay.tracer.rays import walk
 from rayplay.tracer.rays.geometry import FAR_SLACK, ZERO, safe_inverse
 from rayplay.tracer.rays.lane import NO_INSTANCE, commit_candidate, get, get_float, get_triple, is_committed, put
@@ -62,6 +62,8 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
     if status == STATUS.start:
         put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
         store_u32(log, load_u32(shared.top_row))
+        if shared.distance_log:
+            store_f32(log + shared.distance_log, get_float(lane, FRAME.t_min))
         count = 1
         walk.keep_none(state)
         going = _enter(shared, lane, state)

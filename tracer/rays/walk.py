@@ -6,18 +6,21 @@ from rayplay.tracer.abi import trace_frame
 from rayplay.tracer.abi.trace_frame import FRAME, HIT, HIT_KIND_BACK, HIT_KIND_FRONT, STATUS
 from rayplay.tracer.bvh import layout
 from rayplay.tracer.native.jit import compiled
-from rayplay.tracer.native.memory import load_i32, load_u32, store_u32
+from rayplay.tracer.native.memory import load_i32, load_u32, store_f32, store_u32
 from rayplay.tracer.rays import geometry
 from rayplay.tracer.rays.box import hit_children
 from rayplay.tracer.rays.geometry import HIT_FRONT, NO_HIT, ZERO, Triple, safe_inverse
 from rayplay.tracer.rays.lane import NO_INSTANCE, Place, get, get_float, get_triple, write_hit, write_suspension
-from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
+from rayplay.tracer.rays.stack import BLOCK_MASK, CULLED, KIND_SHIFT, NOTHING, distance_at, pop, push_all, push_children
 from rayplay.tracer.rays.state import MOST_KEPT, STATE, VULKAN_SIM_ORDER, Context
 
 ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
 FINISHED = 0xFFFFFFFF
 """In the state's top: nothing is left to visit."""
 HIT_BIT = 1 << 31
+CULLED_BIT = 1 << 30
+"""In a word of the log: culling removed this visit."""
+INFINITY = np.float32(np.inf)
 ONE_PLACE = np.float32(1.0 + 2.0**-20)
 """Ratio of distances up to which two triangles lie in one place: some roundings of an intersection."""
 GO_ON, COMMITTED_HIT, SUSPENDED, FARTHER_HIT = range(4)
@@ -36,10 +39,11 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
     t_min, limit = get_float(lane, FRAME.t_min), get_float(lane, FRAME.committed_t + HIT.t)
     top, base, inside = _word(state, STATE.top), _word(state, STATE.base), _word(state, STATE.instance)
     ray = _ray_in(shared, lane, inside)
-    current = NOTHING
+    current, distance = NOTHING, t_min
     while True:
         if current == NOTHING:
-            current, top = pop(shared.order, state, top, base, limit)
+            current, top = pop(shared.order, shared.culled, state, top, base, limit)
+            distance = distance_at(state, top)
         if current == NOTHING:  # this level is done
             if inside == 0:
                 _save(state, FINISHED, 0, 0)
@@ -47,30 +51,42 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             inside, base = 0, 0
             ray = _ray_in(shared, lane, inside)
             continue
-        kind, block = current >> KIND_SHIFT, current & BLOCK_MASK
+        mark = current & CULLED
+        kind, block = (current & ~CULLED) >> KIND_SHIFT, current & BLOCK_MASK
         record, current = shared.image + layout.BLOCK_BYTES * block, NOTHING
         if count + MOST_WORDS > capacity:
             return ERROR_LOG_FULL
         if kind == layout.INTERNAL:
-            count = _write(log, count, block if inside != 0 else _top_row(shared, block))
-            reach = limit
+            row = block if inside != 0 else _top_row(shared, block)
+            count = _write(shared, log, count, row, mark, distance)
+            reach = farthest = limit
+            if shared.culled:
+                farthest = get_float(lane, FRAME.t_max)
             if shared.order == VULKAN_SIM_ORDER:  # boxes that begin at the closest hit are behind it
-                reach = np.nextafter(limit, np.float32(-np.inf))
-            found = hit_children(record, ray[0], ray[2], t_min, reach, state + 4 * STATE.scratch)
-            if found & 0xFF:
-                current, top = push_children(shared.order, record, block, found, state, top)
+                reach, farthest = np.nextafter(reach, -INFINITY), np.nextafter(farthest, -INFINITY)
+            found = hit_children(record, ray[0], ray[2], t_min, farthest, state + 4 * STATE.scratch)
+            if found & 0xFF and shared.culled:
+                current, top, distance = push_all(shared.order, record, block, found, state, top, reach, mark)
+            elif found & 0xFF:
+                current, top, distance = push_children(shared.order, record, block, found, state, top, 0)
         elif kind == layout.INSTANCE:
-            current, count = _enter_instance(shared, lane, block, record, log, count)
+            current, count = _enter_instance(shared, lane, block, record, log, count, mark, distance)
             if current != NOTHING:
                 inside, base = block, top
                 ray = _ray_in(shared, lane, inside)
         else:
             count += 2
-            _write(log, count - 2, _word(record, layout.LEAF_DESCRIPTOR_ROW))
-            _write(log, count - 1, block)
+            _write(shared, log, count - 2, _word(record, layout.LEAF_DESCRIPTOR_ROW), mark, distance)
+            if shared.distance_log:
+                distance = _leaf_distance(lane, kind, record, ray, distance)
+            _write(shared, log, count - 1, block, mark, distance)
+            if mark != 0:
+                if kind == layout.TRIANGLE and distance < INFINITY:
+                    _mark_hit(log, count - 1)
+                continue
             action = _offer(shared, lane, inside, block, kind, ray, limit)
             if action > GO_ON and kind == layout.TRIANGLE:
-                _write(log, count - 1, block | HIT_BIT)
+                _mark_hit(log, count - 1)
             if action == FARTHER_HIT:
                 action = GO_ON
             if action == SUSPENDED and shared.delayed:
@@ -88,10 +104,28 @@ def _word(record: int, word: int) -> int:
 
 
 @compiled
-def _write(log: int, index: int, row: int) -> int:
-    """Log a record; returns the next index."""
-    store_u32(log + 4 * index, row)
+def _write(shared: Context, log: int, index: int, row: int, mark: int, distance: np.float32) -> int:
+    """Log a record, marked where it is CULLED, and its distance; returns the next index."""
+    store_u32(log + 4 * index, row | mark >> 1)
+    if shared.distance_log:
+        store_f32(log + shared.distance_log + 4 * index, distance)
     return index + 1
+
+
+@compiled
+def _mark_hit(log: int, index: int) -> None:
+    store_u32(log + 4 * index, load_u32(log + 4 * index) | HIT_BIT)
+
+
+@compiled
+def _leaf_distance(lane: int, kind: int, record: int, ray: Ray, distance: np.float32) -> np.float32:
+    """Distance of a triangle's hit, infinity where the ray has none in its interval; otherwise that of its box."""
+    if kind != layout.TRIANGLE:
+        return distance
+    hit = geometry.intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])
+    if hit[0] == NO_HIT or not get_float(lane, FRAME.t_min) <= hit[1] <= get_float(lane, FRAME.t_max):
+        return INFINITY
+    return hit[1]
 
 
 @compiled
@@ -113,16 +147,18 @@ def _top_row(shared: Context, block: int) -> int:
 
 
 @compiled
-def _enter_instance(shared: Context, lane: int, block: int, record: int, log: int, count: int) -> tuple[int, int]:
+def _enter_instance(
+    shared: Context, lane: int, block: int, record: int, log: int, count: int, mark: int, distance: np.float32
+) -> tuple[int, int]:
     """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
     the ray does not see, and how many words are logged now."""
-    _write(log, count, _top_row(shared, block))
+    _write(shared, log, count, _top_row(shared, block), mark, distance)
     if get(lane, FRAME.visibility_mask) & _word(record, layout.INSTANCE_MASK) == 0:
         return NOTHING, count + 1
     address = _word(record, layout.INSTANCE_CHILD) | _word(record, layout.INSTANCE_CHILD + 1) << 32
     header = (address - shared.base_address) // layout.BLOCK_BYTES
-    _write(log, count + 1, header)
-    return layout.INTERNAL << KIND_SHIFT | root_of(shared, header), count + 2
+    _write(shared, log, count + 1, header, mark, distance)
+    return layout.INTERNAL << KIND_SHIFT | root_of(shared, header) | mark, count + 2
 
 
 @compiled

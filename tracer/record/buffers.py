@@ -9,14 +9,21 @@ from rayplay.tracer.record.rows import Rows
 
 VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
 RAYS, NODES = 1 << 16, 2 * LANES * words.LOG_WORDS
+DISTANCE_LOG_BYTES = 4 * NODES
+"""From a word of the node log to its entry distance."""
 
 _idle: dict[tuple[int, ...], list["Buffers"]] = {}
 
 
-def borrow(has_rays: bool) -> "Buffers":
-    """Buffers of a launch that ended, or new ones: fresh pages cost a short launch a seventh of its time."""
+def borrow(has_rays: bool, record: str = "visits") -> "Buffers":
+    """Buffers of a launch that ended, or new ones: fresh pages cost a short launch a seventh of its time.
+
+    record  of ``tracer.rays.state.RECORDS``.
+    """
     idle = _idle.setdefault(_sizes(has_rays), [])
-    return idle.pop() if idle else Buffers(has_rays)
+    buffers = idle.pop() if idle else Buffers(has_rays)
+    buffers.record = record
+    return buffers
 
 
 def give_back(buffers: "Buffers") -> None:
@@ -38,7 +45,9 @@ class Buffers:
         self.accesses = np.zeros((ACCESSES + LANES * room + 1, 4), np.uint32)
         self.addresses = np.zeros(ADDRESSES + LANES * (words.MOST_PART_ADDRESSES + 1), np.uint64)
         self.rays = RAY.zeros(RAYS if has_rays else 0)
-        self.nodes = np.zeros(NODES if has_rays else 0, np.uint32)
+        log = np.zeros(2 * NODES if has_rays else 0, np.uint32)
+        self.nodes, self.distances = log[: len(log) // 2], log[len(log) // 2 :]
+        self.record = "visits"
         self.runs = RUN.zeros(RUNS)
         self.counts = USED.zeros()
         self.starts = np.array([a.ctypes.data for a in (self.visits, self.accesses, self.addresses)], np.int64)
@@ -56,6 +65,8 @@ class Buffers:
         runs = self.runs[: self.counts[USED.runs]]
         ends = runs[:, RUN.visits :]
         arrays: tuple[np.ndarray, ...] = (self.visits, self.accesses, self.addresses, self.rays, self.nodes)
+        if self.record != "visits":
+            arrays, ends = (*arrays, self.distances), np.concatenate([ends, ends[:, -1:]], axis=1)
         last = ends[-1].tolist() if len(ends) else [0] * len(arrays)
         return Rows(
             runs[:, RUN.warp].copy(),

@@ -12,6 +12,7 @@ from rayplay.formats.guard.limits import CTA_BYTES
 from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.record.columns import ColumnMaker
 from rayplay.tracer.record.rows import Rows, joined
+from rayplay.tracer.record.traversal import traversal_tables
 
 
 @runtime_checkable
@@ -124,6 +125,9 @@ class Recorder:
             self.sink.put("accesses", self._columns.accesses(rows))
         if len(self.buffers.rays):  # a launch that traces has the table, even without rows
             rays = self._columns.rays(rows)
+            further = traversal_tables(rays, rows.arrays[5], self.buffers.record) if len(rows.arrays) > 5 else {}
             self.counts.rays += len(rays["lane"])
             self.counts.hits += int(np.count_nonzero(rays["instance"] >= 0))
             self.sink.put("rays", rays)
+            for table, columns in further.items():
+                self.sink.put(table, columns)

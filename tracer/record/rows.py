@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.tracer.abi.words import RUN
-
-TABLES = range(RUN.nodes + 1 - RUN.visits)  # visits, accesses, addresses, rays, nodes
-
 
 @dataclass(frozen=True)
 class Rows:
     """The rows of some runs.
 
     warp     int64[runs]: warp id of each.
-    lengths  int64[runs, 5]: its rows in each of ``arrays``.
-    arrays   visits uint32[, 2], accesses uint32[, 4], addresses uint64[], rays uint32[, RAY_WORDS], nodes uint32[].
+    lengths  int64[runs, arrays]: its rows in each of ``arrays``.
+    arrays   visits uint32[, 2], accesses uint32[, 4], addresses uint64[], rays uint32[, RAY_WORDS], nodes uint32[];
+             and where they are recorded distances uint32[], one for each node.
     """
 
     warp: np.ndarray
@@ -54,7 +51,7 @@ def joined(parts: list[Rows]) -> Rows:
     return Rows(
         np.concatenate([part.warp for part in parts]),
         np.concatenate([part.lengths for part in parts]),
-        tuple(np.concatenate([part.arrays[table] for part in parts]) for table in TABLES),
+        tuple(np.concatenate([part.arrays[table] for part in parts]) for table in range(len(parts[0].arrays))),
     )
 
 

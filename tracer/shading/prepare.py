@@ -13,6 +13,7 @@ from rayplay.tracer.bvh.layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BI
 from rayplay.tracer.link.launches import ImageLaunch, TriangleGeometry
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
+from rayplay.tracer.record.buffers import DISTANCE_LOG_BYTES
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
@@ -53,6 +54,7 @@ def prepare_image(
     traversal: str = "nearest",
     delayed: bool = False,
     structure: Structure | None = None,
+    record: str = "visits",
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
@@ -60,6 +62,7 @@ def prepare_image(
     traversal  order of a node's children: see ``tracer.rays.traverse.make_context``; "vulkan-sim" also builds its tree.
     delayed    any-hit and intersection programs run after the traversal, not during it.
     structure  trees of an animation of which the scene is a frame.
+    record     what traversals record, of ``tracer.rays.state.RECORDS``.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     if not any(geometry.textured for geometry in scene.geometries()):
@@ -89,7 +92,13 @@ def prepare_image(
         hit_programs=table.hit_programs,
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
         trace_context=make_context(
-            acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed
+            acceleration,
+            table.hit_programs,
+            table.miss_programs.tolist(),
+            traversal,
+            delayed=delayed,
+            record=record,
+            distance_log=DISTANCE_LOG_BYTES,
         ),
         triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
         selected=selected,
