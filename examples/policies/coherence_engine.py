@@ -143,7 +143,7 @@ def most_wanted(state, own, packet):
             other = own.member[packet, second]
             if lane[rt.BASE, other] == address and own.packet[other] == packet and may_ask(state, own, other):
                 number += 1
-        if number > most or number == most and address < lane[rt.BASE, best]:
+        if number > most or (number == most and address < lane[rt.BASE, best]):
             best, most = row, number
     return best
 
@@ -193,7 +193,7 @@ def route(state, own, sm, core, at, record, chunk, answer, now):
     packet = own.packet[row]
     for place in range(own.size[packet]):
         other = own.member[packet, place]
-        is_free = other == row or own.packet[other] == packet and may_ask(state, own, other)
+        is_free = other == row or (own.packet[other] == packet and may_ask(state, own, other))
         if is_free and state.lane[rt.BASE, other] == record >> rays.ADDRESS_SHIFT:
             own.awaits[other] = 1
             own.counters[sm, SERVED] += 1

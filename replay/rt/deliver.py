@@ -9,7 +9,13 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.hooks import (
-    follows_stack, next_record, popped, pushed, record_completed, serves_all, start_lane,
+    follows_stack,
+    next_record,
+    popped,
+    pushed,
+    record_completed,
+    serves_all,
+    start_lane,
 )  # fmt: skip
 from rayplay.replay.unit.streams import count_for
 

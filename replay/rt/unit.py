@@ -27,7 +27,15 @@ from rayplay.replay.rt.count import count_lanes, count_stores, count_warp
 from rayplay.replay.rt.deliver import deliver, deliver_to_all, end_delays, give_work, next_due
 from rayplay.replay.rt.entry import accept, next_arrival
 from rayplay.replay.rt.hooks import (
-    began, completed, emptied, gives_work, may_complete, prefetches, responded, serves_all, wakes_at,
+    began,
+    completed,
+    emptied,
+    gives_work,
+    may_complete,
+    prefetches,
+    responded,
+    serves_all,
+    wakes_at,
 )  # fmt: skip
 from rayplay.replay.rt.memory import base_of, free_direct, is_full, send_missing
 from rayplay.replay.rt.send import choose, send_idle, send_one
