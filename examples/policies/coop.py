@@ -13,7 +13,7 @@ from rayplay.policy import compiled, hook, parameter, rays, rt
 
 NEEDS = ("subtrees", "distances", "culled", "rays")
 PARAMETERS = {
-    "group": parameter("32", "lanes", "That help each other", choices=("1", "4", "8", "16", "32")),
+    "group": parameter(32, "lanes", "That help each other: 1, 4, 8, 16 or 32", minimum=1),
     "culling": parameter("on", "word", "Whether hits end what lies behind them", choices=("on", "off")),
 }
 COUNTERS = ("taken", "culled", "read_in_vain")
@@ -26,11 +26,13 @@ FIRST, END = 0, 1
 def arrays(unit, state, parameters):
     """By lane: whose ray it works for, and stretches of that ray's records left to it, from the warp's first record;
     of a ray the distance of its nearest hit; by slot whether no lane can help until a record is complete."""
+    if parameters["group"] not in GROUPS:
+        raise ValueError(f"group must be one of {GROUPS}, not {parameters['group']}")
     lanes, slots = state.lane.shape[1], len(state.slot)
     return {
         "main": np.zeros(lanes, int), "count": np.zeros(lanes, int), "stretch": np.zeros((lanes, 2 * STRETCHES), int),
         "limit": np.zeros(lanes, int), "last": np.zeros(lanes, int), "first_hit_ends": np.zeros(lanes, int),
-        "is_quiet": np.zeros(slots, int), "lanes": np.array(GROUPS),
+        "is_quiet": np.zeros(slots, int),
     }  # fmt: skip
 
 
@@ -103,7 +105,7 @@ def take_over(state, own, records, sm, at, idle, now):
     """Choose the lowest idle lane of the first group in which a lane has an entry to give; it has it from now on."""
     if own.is_quiet[at]:
         return -1
-    lanes = own.lanes[own.group]
+    lanes = own.group
     for start in range(0, LANES, lanes):
         helper = start
         while helper < start + lanes and idle >> helper & 1 == 0:

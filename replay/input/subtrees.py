@@ -38,11 +38,11 @@ def measure(
             number = np.int64(node[at]) & record.NODE_BITS
             if number >= kind.shape[0]:
                 continue
-            above = np.int64(parent[number])
+            above = int(parent[number])
             if kind[number] == record.HEADER:
                 above = record.NO_PARENT
                 if at > first[ray]:
-                    before = np.int64(node[at - 1]) & record.NODE_BITS
+                    before = int(np.int64(node[at - 1]) & record.NODE_BITS)
                     above = before if before < kind.shape[0] and kind[before] == INSTANCE else record.NO_PARENT
             while top > 0 and (stack[top - 1, 0] != above or top == stack.shape[0]):
                 top -= 1

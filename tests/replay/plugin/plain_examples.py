@@ -62,7 +62,7 @@ def write_lone_ray(path: Path) -> Path:
 
     grow(0, 7)
     ids = np.arange(len(parent))
-    tables = make_tables(7, (32, 1), 0, traversals=True)
+    tables = make_tables(7, (32, 1), 0)
     rays = tables["rays"]
     lengths = np.where(np.asarray(rays["lane"]) == 5, len(ids), 1)
     offset = np.concatenate([[0], np.cumsum(lengths)])
