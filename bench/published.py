@@ -50,8 +50,6 @@ IDEAS = (
     Idea("ray coherence engine", "coherence_engine", published="none: off by default in Vulkan-Sim"),
     Idea("reordered, two points", key="two_point", published="1.3 to 2.0 (trace kernels on a GPU)"),
     Idea("shuffled", key="random", published="below 1"),
-    Idea("SRRIP", "srrip", published="none for rays"),
-    Idea("ray bypass", "ray_bypass", published="none for rays"),
 )  # fmt: skip
 
 

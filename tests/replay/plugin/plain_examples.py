@@ -188,7 +188,7 @@ def test_prefetches_of_the_traversal_trend_are_read(walks: Path) -> None:
 
 
 def test_lanes_that_help_each_other_read_each_record_once(walks: Path) -> None:
-    """Without culling, whatever the group: all visits, and those that culling would have removed, none twice."""
+    """Without culling, whatever the group: all visits, and all that culling would have removed, none twice."""
     trace = open_trace(walks)
     all_of_them = sum(len(trace.read(name, ["node"])["node"]) for name in ("rays", "culled"))
     cycles = []

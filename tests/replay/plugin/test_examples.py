@@ -4,6 +4,7 @@ import os
 import runpy
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ REORDER = runpy.run_path(str(FILE.parents[3] / "examples" / "reorder_rays.py"))
 def lists(table: dict[str, Any], name: str) -> list[tuple[float, ...]]:
     """A ragged column, row by row."""
     offset = table[f"{name}_offset"].tolist()
-    return [tuple(table[name][first:end].tolist()) for first, end in zip(offset[:-1], offset[1:], strict=True)]
+    return [tuple(table[name][first:end].tolist()) for first, end in pairwise(offset)]
 
 
 @pytest.mark.parametrize("key", sorted(REORDER["KEYS"]))
