@@ -23,7 +23,7 @@ class Tree:
         self.level(3)
 
     def level(self, depth: int) -> int:
-        """A header, its root and what is below; returns the header. The top level, of depth 3, leads to others."""
+        """A header, its root and the records below; returns the header. The top level, of depth 3, leads to others."""
         header = self.add(HEADER, -1)
         self.node(header, depth, depth == 3)
         return header
@@ -79,7 +79,7 @@ class _Walk:
         self.visit(0, 0.0, False)
 
     def visit(self, record: int, distance: float, is_culled: bool) -> None:
-        """Fetch a record and some of what is below it."""
+        """Fetch a record and some of the records below it."""
         leaf = self.tree.kind[record] == TRIANGLE
         if leaf:
             distance = distance + 0.5 if self.rng.random() < LIKELY else float("inf")
