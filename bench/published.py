@@ -52,6 +52,24 @@ IDEAS = (
     Idea("shuffled", key="random", published="below 1"),
 )  # fmt: skip
 
+NOTES = """
+## How to read it
+
+- The published figures are of other GPUs, trees and scenes, at other sizes: compare signs and the order of ideas.
+  A value within a scene's noise floor says nothing.
+- Scenes whose records fit the L1 (cornell, wknd) leave nothing to prefetch and little to share: their rays read few
+  records, and the unit has one every cycle.
+- CoopRT reads more than the rays do alone: lanes that run ahead read what a nearer hit would have spared, and more
+  of it comes from DRAM. Groups of 4 run ahead less.
+- TTP prefetches in cycles in which the unit is awake and sends nothing. What it prefetches is read; what it cannot
+  know of, the way down after a push, still misses.
+- Traces hold the visits that a traversal makes, so that a stack here has no entry that is culled before it is read;
+  CoopRT alone is given the culled visits too.
+- Treelet prefetching is without treelet-ordered traversal: rays keep their order of visits.
+- Reordered rays are sorted at no cost, before every trace call; programs and their memory accesses stay in the
+  order of pixels.
+"""
+
 
 def traced(scene: str, size: str, folder: Path) -> Path:
     """The trace of a scene, rendered unless it is there."""
@@ -107,7 +125,7 @@ def page(content: dict[str, Any]) -> str:
     floors = [f"{100 * each['floor']:.1f} %" for each in traces]
     lines.append("| noise floor | | | " + " | ".join(floors) + " |")
     lines.append("| cycles as it is | | | " + " | ".join(f"{each['cycles']:,.0f}" for each in traces) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + NOTES
 
 
 def draw(content: dict[str, Any], path: Path) -> None:

@@ -119,7 +119,7 @@ def _mark_hit(log: int, index: int) -> None:
 
 @compiled
 def _leaf_distance(lane: int, kind: int, record: int, ray: Ray, distance: np.float32) -> np.float32:
-    """Distance of a triangle's hit, infinity where the ray has none in its interval; else its box."""
+    """Distance of a triangle's hit, infinity where the ray has none in its interval; else the distance of its box."""
     if kind != layout.TRIANGLE:
         return distance
     hit = geometry.intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])

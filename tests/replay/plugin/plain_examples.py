@@ -47,7 +47,7 @@ def rays(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def walks(tmp_path: Path) -> Path:
-    return make_trace(tmp_path / "walks.trace", seed=7, image_size=(40, 4), ctas=0, traversals=True)
+    return make_trace(tmp_path / "walks.trace", seed=7, image_size=(40, 2), ctas=0, traversals=True)
 
 
 def write_lone_ray(path: Path) -> Path:
