@@ -64,7 +64,7 @@ def parents_lead_to_records(trace: Trace) -> Iterator[Problem]:
 
 
 def lists_are_of_rays(batch: Traversals) -> Iterator[Problem]:
-    """``distances`` and ``culled`` have the rows of ``rays``, and lists as long as those that they stand beside."""
+    """``distances`` and ``culled`` have the rows of ``rays``, and lists of the same lengths."""
     law, rays = "lists_are_of_rays", batch.rays
     for name, rows in batch.tables.items():
         if len(rows["warp_id"]) != len(rays["warp_id"]):

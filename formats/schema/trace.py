@@ -154,7 +154,7 @@ DISTANCES = Table(
 CULLED = Table(
     "culled", "row of rays, in the same order", optional=True, group_rows=1 << 17, columns=(
         Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
-        Column("node", "uint32", "id", "BVH records that the ray would have fetched but for a closer hit found before, in order; as `rays.node`.", ragged=True, points_to="nodes", encoding="PLAIN", level=12),
+        Column("node", "uint32", "id", "BVH records that a closer hit, found before, kept the ray from fetching, in order; as `rays.node`.", ragged=True, points_to="nodes", encoding="PLAIN", level=12),
         Column("distance", "float32", "direction length", "Their distances, as in `distances`.", ragged=True, encoding="BYTE_STREAM_SPLIT", level=3),
         Column("position", "uint32", "count", "For each of them how many records of `rays.node` come before it.", ragged=True, level=3),
     ),

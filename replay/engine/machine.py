@@ -128,7 +128,7 @@ class Machine(Inputs):
             self.adopt(self.plan)
 
     def _needs(self) -> tuple[str, ...]:
-        """What the GPU's plug-in needs of rays."""
+        """Tables of the trace that the GPU's plug-in needs."""
         plugin = self.gpu.plugin
         if plugin is None:
             return ()

@@ -1,6 +1,6 @@
 """Subtrees of a traversal: which of the records behind one are below it, for plug-ins that need them.
 
-A traversal goes depth first, so that what is below a record is a stretch behind it. The stack of a lane follows: its
+A traversal goes depth first, so that all records below one are a stretch behind it. The stack of a lane follows: its
 front record, the record behind that one's subtree, the one behind that, and so on to the end of the ray.
 """
 
@@ -12,7 +12,7 @@ from rayplay.replay.jit.bits import entry_point
 
 INSTANCE = NODE_KINDS.index("instance")
 DEEPEST = 1024
-"""Records on the way from a root to a leaf; below that a stretch begins anew."""
+"""Records on the way from a root to a leaf; below that another stretch begins."""
 
 
 def subtrees(first: np.ndarray, node: np.ndarray, parent: np.ndarray, kind: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a trace tells of traversals beyond the records, for plug-ins that name it in ``NEEDS``."""
+"""Parents, distances and culled visits of a trace, for plug-ins that name them in ``NEEDS``."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def told(trace: Trace, shift: int = 0) -> list[tuple[Any, ...]]:
-    """What each ray does, the lists of its records, distances and culled visits among it, in order."""
+    """Lane of each ray with the lists of its records, distances and culled visits, in order."""
     rays, distances, culled = (trace.read(name) for name in ("rays", "distances", "culled"))
     assert np.array_equal(distances["warp_id"], rays["warp_id"])
     assert np.array_equal(culled["warp_id"], rays["warp_id"])

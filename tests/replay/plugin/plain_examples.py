@@ -167,7 +167,7 @@ def test_longest_job_first_serves_the_longest_and_of_several_the_oldest() -> Non
 
 
 def test_coherence_engine_reads_the_same_records_with_fewer_requests(rays: Path) -> None:
-    """What rays read is as before; rays of several warps share requests, so that no more are sent."""
+    """The records that rays read are as before; rays of several warps share requests, so that no more are sent."""
     result, own = totals(replay(rays, "coherence_engine.py")), totals(replay(rays, None))
     assert result["rt_unit.records"] == own["rt_unit.records"]
     assert result["rt_unit.reads"] < own["rt_unit.reads"]
