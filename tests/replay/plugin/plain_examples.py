@@ -181,7 +181,7 @@ def test_coherence_engine_waits_for_its_timer_where_few_rays_come(rays: Path) ->
 
 
 def test_prefetches_of_the_traversal_trend_are_read(walks: Path) -> None:
-    """Where culling removes nothing from a stack, all that is prefetched is read later."""
+    """All that is prefetched is read later: culling removes nothing from these stacks."""
     result = totals(replay(walks, "traversal_trend.py", *SPREAD))
     assert result["policy.rt.sent"] > 0
     assert result["policy.rt.used"] >= 0.95 * result["policy.rt.sent"]
