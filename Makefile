@@ -107,8 +107,9 @@ check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources and li
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/docs
 
-policies: $(SETUP_TEST) $(CODE) ## study of the example policies: docs/policies (QUICK=1: the sample trace; TRACES=: others)
+policies: $(SETUP_TEST) $(CODE) ## studies of example policies and published ideas: docs/policies (QUICK=1: smaller; TRACES=: others)
 	$(BIN)/python -m bench.policies $(TRACES) --set sm.count=2 $(if $(QUICK),--quick) --out docs/policies
+	$(BIN)/python -m bench.published $(if $(QUICK),--quick --size 64x64) --out docs/policies
 
 docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m formats docs > docs/formats.md

@@ -1,8 +1,9 @@
-"""Study of the example policies: cycles of each beside the engine's own, with the noise floor; ``make policies``.
+"""Study of the example policies and of the page's first one, beside the engine's own, with the noise floor.
 
     python -m bench.policies [TRACE...] --gpu mobile --set sm.count=2 --out docs/policies
 
-Writes ``policies.json`` and ``policies.png``. A speed-up is the cycles of the engine's own policies by those under the
+Policies that need more of a trace than it tells are left out (``bench.published`` studies them). Writes
+``policies.json`` and ``policies.png``. A speed-up is the cycles of the engine's own policies by those under the
 plug-in, of the mean over latencies off by a cycle (with ``--quick`` of one replay each); one within the floor says
 nothing. Prints the processor time of each replay's engine beside the usual one's, which is no part of the file.
 """
@@ -10,6 +11,7 @@ nothing. Prints the processor time of each replay's engine beside the usual one'
 import argparse
 import json
 import math
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,29 @@ from rayplay.formats.guard.command import run
 from rayplay.formats.place.names import trace_name
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.input.traversals import TABLE_OF
+from rayplay.replay.plugin.load import load as load_plugin
 from rayplay.replay.run.driver import simulate
 from rayplay.zatel.changes.noise import OFFSETS, noise_floor, perturbed
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples" / "policies").glob("*.py"))
+PAGE = ROOT / "docs" / "policies.md"
 QUICK_OFFSETS = ((1, 0, 0), (0, 1, 0))
+
+
+def of_page(folder: Path) -> Path:
+    """The policy with which the page begins, as a file."""
+    text = PAGE.read_text().partition("```python\n")[2].partition("```")[0]
+    path = folder / text.partition("\n")[0].removeprefix("# ")
+    path.write_text(text)
+    return path
+
+
+def is_told(plugin: Path, traces: list[Path]) -> bool:
+    """Whether the traces tell all that a plug-in needs."""
+    needs = [TABLE_OF.get(need, need) for need in load_plugin(plugin).needs if need != "rays"]
+    return all(need in open_trace(trace).tables for trace in traces for need in needs)
 
 
 def replayed(trace: Trace, gpu: Gpu) -> tuple[float, float]:
@@ -92,11 +111,13 @@ def main() -> None:
     made.add_argument("traces", nargs="*", type=trace_name, default=[ROOT / "traces" / "sample.trace"])
     made.add_argument("--gpu", default="mobile")
     made.add_argument("--set", action="append", default=[], dest="values", metavar="KEY=VALUE")
-    made.add_argument("--plugin", nargs="+", type=Path, default=EXAMPLES)
+    made.add_argument("--plugin", nargs="+", type=Path)
     made.add_argument("--quick", action="store_true", help="fewer perturbed machines, one replay of each policy")
     made.add_argument("--out", type=Path, help="folder to write")
     given = made.parse_args()
-    found = [study(open_trace(trace), given.gpu, given.values, given.plugin, given.quick) for trace in given.traces]
+    with tempfile.TemporaryDirectory() as folder:
+        plugins = given.plugin or [each for each in (of_page(Path(folder)), *EXAMPLES) if is_told(each, given.traces)]
+        found = [study(open_trace(trace), given.gpu, given.values, plugins, given.quick) for trace in given.traces]
     means = {name: geometric_mean([each["speed_up"][name] for each in found]) for name in found[0]["speed_up"]}
     print("geometric mean: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means.items()))
     if given.out:

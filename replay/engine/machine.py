@@ -200,13 +200,18 @@ class Machine(Inputs):
         values, memory = values_of(self.gpu), self.memory
 
         def with_own(unit: str, state: Any) -> Any:
-            return attach(plugin, values, unit, state)
+            return attach(plugin, values, unit, state, self._nodes)
 
         self.core, self.dispatch = with_own("sm", self.core), with_own("ctas", self.dispatch)
         self.l1 = self.l1._replace(cache=with_own("l1", self.l1.cache))
         self.rt = with_own("rt", self.rt._replace(private=with_own("rt_cache", self.rt.private)))
         l2 = memory.l2._replace(tags=with_own("l2", memory.l2.tags))
         self.memory = memory._replace(l2=l2, dram=with_own("dram", memory.dram))
+
+    def _nodes(self) -> dict[str, np.ndarray]:
+        """Columns of the trace's nodes, with ``parent`` where it has the table ``parents``; empty without nodes."""
+        tables = [name for name in ("nodes", "parents") if name in self.trace.tables]
+        return {key: column for name in tables for key, column in self.trace.read(name).items()}
 
     def plugin_counters(self) -> dict[str, np.ndarray]:
         """Counters of the GPU's plug-in, ``UNIT.NAME`` -> int64[instances]; none without a plug-in."""

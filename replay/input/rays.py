@@ -41,6 +41,10 @@ class Records(NamedTuple):
     # Of traces that tell them, where a plug-in needs them; else empty
     parent: np.ndarray = np.zeros(0, np.int32)  # int32[nodes]: the record that leads to it, or NO_PARENT
     distance: np.ndarray = np.zeros(0, np.int32)  # int32[records]: bits of the distance, in the order of the numbers
+    subtree: np.ndarray = np.zeros(0, np.int32)  # int32[records]: records of its subtree, itself among them
+    ray: np.ndarray = np.zeros((0, 6), np.float32)  # float32[rays, 6]: origin and direction
+    hit: np.ndarray = np.zeros((0, 2), np.int32)  # int32[rays, 2]: nearest hit when a stretch begins and when it ends
+    bounds: np.ndarray = np.zeros((2, 3), np.float32)  # float32[2, 3]: least and greatest coordinates of origins
 
 
 def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.ndarray:

@@ -8,18 +8,20 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.replay.input import rays as record
 
-NEEDS = ("parents", "distances", "culled")
-"""Tables of a trace that a plug-in may need."""
+NEEDS = ("parents", "distances", "culled", "subtrees", "rays")
+"""What a plug-in may need: tables of a trace, and what follows from ``parents`` and from ``rays``."""
+TABLE_OF = {"subtrees": "parents"}
 COLUMNS = {"distances": ("warp_id", "distance"), "culled": ("warp_id", "node", "distance", "position")}
 
 
 def expect_needs(trace: Trace, needs: tuple[str, ...], plugin: str) -> None:
     """``UserError`` for a trace with rays that lacks what a plug-in needs."""
     for name in needs:
-        if name not in trace.tables and trace.rows("rays"):
+        table = TABLE_OF.get(name, name)
+        if table not in trace.tables and trace.rows("rays"):
             option = "culled" if name == "culled" else "distances"
             raise UserError(
-                f"{trace.path}: must have a table {name}, which {plugin} needs: render it with --record {option}"
+                f"{trace.path}: must have a table {table}, which {plugin} needs: render it with --record {option}"
             )
 
 

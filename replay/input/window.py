@@ -16,8 +16,11 @@ from rayplay.formats.schema.trace import MOST_NODE_BYTES, NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import LOCAL_SECTORS, SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
+from rayplay.replay.input.ray_values import COLUMNS as RAY_COLUMNS
+from rayplay.replay.input.ray_values import bounds_of_origins, hits_of, places_of
 from rayplay.replay.input.stacks import add_spills, expect_parents, stack_nodes
-from rayplay.replay.input.traversals import COLUMNS, merged, read_parents
+from rayplay.replay.input.subtrees import subtrees
+from rayplay.replay.input.traversals import COLUMNS, TABLE_OF, merged, read_parents
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import SECTOR_BYTES, Program, Work
 
@@ -66,15 +69,16 @@ class Window:
         self.node_kinds = (self.info & 15).astype(np.uint8)
         if table == record.FCC:
             self.info = np.concatenate([self.info, table_nodes()])
-        self.needs = tuple(name for name in needs if name in trace.tables)
+        self.needs = tuple(name for name in needs if TABLE_OF.get(name, name) in trace.tables)
         self.parent = np.zeros(0, np.int32)
         self.stack_entries, self.stack_node = stack_entries if trace.rows("rays") else 0, len(self.info)
         if self.stack_entries:
             expect_parents(trace.tables, str(trace.path))
             self.info = np.concatenate([self.info, stack_nodes()])
-        if "parents" in self.needs or self.stack_entries:
+        if {"parents", "subtrees"} & set(self.needs) or self.stack_entries:
             self.parent = np.full(len(self.info), record.NO_PARENT, np.int32)
             self.parent[: len(self.node_kinds)] = read_parents(trace, len(self.node_kinds))
+        self.bounds = bounds_of_origins(trace) if "rays" in self.needs else np.zeros((2, 3), np.float32)
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
@@ -86,6 +90,8 @@ class Window:
         """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
         present = {name: columns for name, columns in REPLAYED_COLUMNS.items() if name in self.trace.tables}
         present |= {name: columns for name, columns in COLUMNS.items() if name in self.needs}
+        if "rays" in self.needs:
+            present["rays"] = (*present["rays"], *RAY_COLUMNS)
         rows = np.zeros(warps, np.int64)
         for name in present:
             for batch in self.trace.batches(name, ["warp_id"]):
@@ -185,6 +191,8 @@ class Window:
         starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
         operation = np.flatnonzero(starts_one)
         offset, node, batch["distance"] = merged(tables, self.needs, len(self.node_kinds), self.trace.path)
+        if "rays" in self.needs:
+            batch["ray"], batch["hit"] = places_of(rays), hits_of(rays)
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
         batch["lane"] = (
             rays["lane"] | (rays["segment"] == 0) * record.FIRST_STRETCH | (rays["kind"] != 0) * record.EARLY_OUT
@@ -219,6 +227,8 @@ class Window:
             spread = np.zeros(len(node), np.int32)
             spread[own] = batch["distance"]
             batch["distance"] = spread
+        if "subtrees" in self.needs:
+            batch["subtree"] = subtrees(offset, node, self.parent, self.node_kinds)
         batch["first_node"], batch["node"] = offset[:-1], node
         batch["first_store"], batch["store"] = first_store[:-1], store
 
@@ -237,7 +247,7 @@ class Window:
         return record.Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
-            self.parent, a["distance"],
+            self.parent, a["distance"], a["subtree"], a["ray"], a["hit"], self.bounds,
         )  # fmt: skip
 
 

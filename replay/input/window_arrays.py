@@ -10,15 +10,15 @@ from collections.abc import Callable
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-# leader of a group of arrays with the same rows -> their dtypes
+# leader of a group of arrays with the same rows -> their dtypes; what no plug-in needs has no rows
 GROUPS: dict[str, dict[str, type]] = {
     "block": {"block": np.uint32, "mask": np.uint32},
     "access_key": {"access_key": np.int64, "access_first": np.int64, "conflict": np.uint8},
     "trace_visit": {"trace_visit": np.int64, "first_ray": np.int64},
     "predicate_key": {"predicate_key": np.int64, "predicate_lanes": np.uint8},
     "sector": {"sector": np.int64, "byte_mask": np.uint32},
-    "lane": {"lane": np.uint8, "first_node": np.int64, "first_store": np.int64},
-    "node": {"node": np.uint32, "distance": np.int32},
+    "lane": {"lane": np.uint8, "first_node": np.int64, "first_store": np.int64, "ray": np.float32, "hit": np.int32},
+    "node": {"node": np.uint32, "distance": np.int32, "subtree": np.int32},
     "store": {"store": np.int64},
 }
 # groups whose rows the columns of ``span`` bound, first and end each
@@ -29,6 +29,7 @@ POINTERS = {"access_first": "sector", "first_ray": "lane", "first_node": "node",
 def empty_arrays() -> Arrays:
     """The arrays of a window without warps."""
     arrays: Arrays = {name: np.zeros(0, kind) for group in GROUPS.values() for name, kind in group.items()}
+    arrays["ray"], arrays["hit"] = np.zeros((0, 6), np.float32), np.zeros((0, 2), np.int32)
     return arrays | {"span": np.zeros((0, 2 * len(SPANS)), np.int64)}
 
 

@@ -1,7 +1,8 @@
 """A plug-in in the units of a machine: its own state in each, and its counters."""
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -14,12 +15,14 @@ from rayplay.replay.plugin.targets import hooks_of_units
 
 MOST = np.iinfo(np.int64).max
 Values = dict[str, Any]
+Nodes = Callable[[], dict[str, np.ndarray]]
 
 
-def attach(plugin: Plugin, values: Values, unit: str, state: Any) -> Any:
+def attach(plugin: Plugin, values: Values, unit: str, state: Any, nodes: Nodes = dict) -> Any:
     """The state of a unit on which the plug-in acts, with its own state; others as they are.
 
     values  parameters by name, as the description has them.
+    nodes   () -> columns of the trace's nodes, for an ``arrays`` that takes them.
     """
     if unit not in plugin.units:
         return state
@@ -27,14 +30,17 @@ def attach(plugin: Plugin, values: Values, unit: str, state: Any) -> Any:
     fields = {"counters": np.zeros((instances, len(plugin.counters)), np.int64), "instances": instances}
     for name, each in plugin.parameters.items():
         fields[name] = each.choices.index(values[name]) if each.choices else values[name]
-    fields |= own_arrays(plugin, values, unit, state, fields)
+    fields |= own_arrays(plugin, values, unit, state, nodes, fields)
     return state._replace(own=own_class(plugin, unit, tuple(fields))(**fields))
 
 
-def own_arrays(plugin: Plugin, values: Values, unit: str, state: Any, taken: Values) -> dict[str, np.ndarray]:
+def own_arrays(
+    plugin: Plugin, values: Values, unit: str, state: Any, nodes: Nodes, taken: Values
+) -> dict[str, np.ndarray]:
     """The arrays that a plug-in's ``arrays`` makes for a unit; ``UserError`` for a name or an array that cannot be."""
+    further = [nodes()] if plugin.arrays and len(inspect.signature(plugin.arrays).parameters) > 3 else []
     try:
-        found = plugin.arrays(unit, state, dict(values)) if plugin.arrays else {}
+        found = plugin.arrays(unit, state, dict(values), *further) if plugin.arrays else {}
     except Exception as error:
         raise UserError(f"{plugin.path}: arrays({unit!r}, ...): {type(error).__name__}: {reason_of(error)}") from None
     found = {} if found is None else found

@@ -35,7 +35,7 @@ class Plugin:
 
     name        of its file, without ``.py``; digest: SHA-256 of its text.
     functions   by hook, such as ``l1.replace``, compiled.
-    arrays      what its file calls ``arrays``: (unit, state, parameters) -> its own arrays of that unit, by name.
+    arrays      what its file calls ``arrays``: (unit, state, parameters[, nodes]) -> its own arrays of that unit.
     parameters  by name; ``counters``: names of the columns of ``own.counters``.
     needs       tables of the trace, of ``traversals.NEEDS``, that it reads.
     classes     of its own states, by unit; filled by ``attach``.

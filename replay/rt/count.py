@@ -56,7 +56,7 @@ def count_warp(state: rt.RtUnit, sm: int, at: int, now: int) -> None:
             lanes += state.lane[rt.FINISHED_AT, at * LANES + index] - start
     count_for(state, sm, state.slot[at, rt.STREAM])
     state.stats[sm, rt.WARPS_DONE] += 1
-    state.stats[sm, rt.LANES_DONE] += count_bits(active)
+    state.stats[sm, rt.LANES_DONE] += count_bits(active & ~state.slot[at, rt.HELPERS])
     state.stats[sm, rt.WARP_CYCLES] += now - start
     state.stats[sm, rt.LANE_CYCLES] += lanes
     if now > start:

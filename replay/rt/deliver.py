@@ -8,7 +8,15 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
-from rayplay.replay.rt.hooks import record_completed
+from rayplay.replay.rt.hooks import (
+    follows_stack,
+    next_record,
+    popped,
+    pushed,
+    record_completed,
+    serves_all,
+    start_lane,
+)  # fmt: skip
 from rayplay.replay.unit.streams import count_for
 
 
@@ -139,7 +147,7 @@ def deliver(state: rt.RtUnit, records: rays.Records, sm: int, at: int, now: int,
 def deliver_hit(state: rt.RtUnit, records: rays.Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
     """A chunk that hit: its warp is served first, then, where warps share, the others from the oldest on."""
     deliver(state, records, sm, at, now, base, chunk)
-    if state.coalescing == rules.PER_UNIT:
+    if serves_all(state):
         deliver_to_all(state, records, sm, at // state.warps, now, base, chunk, at)
 
 
@@ -194,7 +202,6 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
     lane[rt.READY_AT, row] = ready_at
     if kind == rays.TRIANGLE_HIT and state.hit_stores != rules.NO_STORES:
         lane[rt.HITS, row] = lane[rt.HITS, row] + 1 if state.hit_stores == rules.EVERY_HIT else 1
-    lane[rt.CURSOR, row] += 1
     slot[at, rt.DELAYED] |= bit
     slot[at, rt.ASKING] &= ~bit
     wakes = now + 1 if slot[at, rt.TABLE_LANES] & bit else ready_at
@@ -203,9 +210,70 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
     state.stats[sm, rt.RECORDS] += 1
     state.stats[sm, rt.NODES] += kind not in (rays.HEADER, rays.DESCRIPTOR, rays.TABLE_LOAD)
     state.stats[sm, rt.INTERSECTION_CYCLES] += waited + state.latency[kind]
-    if lane[rt.CURSOR, row] == lane[rt.END, row]:
+    record = lane[rt.CURSOR, row]
+    following = next_record(state, records, sm, at, index, record, now)
+    if following < 0:
+        lane[rt.CURSOR, row] = record + 1
         slot[at, rt.OPEN] &= ~bit
         lane[rt.FINISHED_AT, row] = ready_at
     else:
+        lane[rt.CURSOR, row] = following
         load_front(state, records, sm, at, row)
     record_completed(state, records, sm, at, index, kind, now)
+    if follows_stack(state):
+        tell_of_stack(state, records, sm, at, index, record, now)
+
+
+@inlined
+def tell_of_stack(state: rt.RtUnit, records: rays.Records, sm: int, at: int, index: int, record: int, now: int) -> None:
+    """Tell a policy what the record that a lane has completed did to the lane's stack."""
+    number = count_children(records, record)
+    if number:
+        pushed(state, records, sm, at, index, number, now)
+    elif state.slot[at, rt.OPEN] >> index & 1:
+        popped(state, records, sm, at, index, now)
+
+
+@inlined
+def count_children(records: rays.Records, record: int) -> int:
+    """Records that a record led to; 0 for traces that do not tell."""
+    if len(records.subtree) == 0:
+        return 0
+    number, end, child = 0, record + records.subtree[record], record + 1
+    while child < end:
+        number += 1
+        child += records.subtree[child]
+    return number
+
+
+@compiled
+def give_work(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int) -> bool:
+    """Have at most one idle lane of each slot begin a record, as a policy wants; whether one has."""
+    slot, has_given = state.slot, False
+    for at in range(core * state.warps, (core + 1) * state.warps):
+        idle = ~(slot[at, rt.OPEN] | slot[at, rt.DELAYED]) & 0xFFFFFFFF
+        if slot[at, rt.WARP] < 0 or idle == 0 or slot[at, rt.OPEN] == 0:
+            continue
+        index = start_lane(state, records, sm, at, idle, now)
+        if index < 0 or index >= LANES or idle >> index & 1 == 0:
+            continue
+        record = next_record(state, records, sm, at, index, -1, now)
+        if record >= 0:
+            begin_lane(state, records, sm, at, index, record, now)
+            has_given = True
+    return has_given
+
+
+@compiled
+def begin_lane(state: rt.RtUnit, records: rays.Records, sm: int, at: int, index: int, record: int, now: int) -> None:
+    """Set an idle lane to a record of its warp."""
+    slot, row, bit = state.slot, at * LANES + index, 1 << index
+    if slot[at, rt.ACTIVE] & bit == 0:
+        slot[at, rt.ACTIVE] |= bit
+        slot[at, rt.HELPERS] |= bit
+        state.lane[rt.HITS, row] = 0
+    state.lane[rt.CURSOR, row] = record
+    state.lane[rt.READY_AT, row] = now
+    slot[at, rt.OPEN] |= bit
+    slot[at, rt.ASKING] |= bit
+    load_front(state, records, sm, at, row)

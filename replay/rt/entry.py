@@ -72,6 +72,7 @@ def accept(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int
     count_for(state, sm, slot[at, rt.STREAM])
     state.place[sm * rt.WARPS_PER_SM + (entry & 255)] = at
     operation = entry >> 8
+    slot[at, rt.FIRST_RECORD] = records.first_node[records.first_ray[operation]]
     for ray in range(records.first_ray[operation], records.first_ray[operation + 1]):
         start_ray(state, records, sm, at, ray, now)
     slot[at, rt.ASKING] = slot[at, rt.OPEN]
@@ -85,6 +86,7 @@ def start_ray(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ray: in
     flags = np.int64(records.lane[ray])
     bit = 1 << (flags & 31)
     row = at * LANES + (flags & 31)
+    lane[rt.RAY, row] = ray
     lane[rt.CURSOR, row] = records.first_node[ray]
     lane[rt.END, row] = records.first_node[ray + 1]
     lane[rt.TABLE_STORE, row] = records.first_store[ray]

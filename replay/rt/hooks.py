@@ -4,8 +4,10 @@ Slots are rows of ``state.slot`` and lanes columns of ``state.lane`` (``rt.state
 """
 
 from rayplay.replay.input import rays
-from rayplay.replay.jit.bits import FAR, lowest_bit
+from rayplay.replay.input.work import LANES
+from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
 from rayplay.replay.jit.hooks import hook, is_replaced
+from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.count import asks
 
@@ -26,7 +28,11 @@ def choose_warp(state: rt.RtUnit, core: int) -> int:
 
 @hook("rt.choose_lane")
 def choose_lane(state: rt.RtUnit, records: rays.Records, at: int, rest: int) -> int:
-    """Choose the lane whose record the slot requests next, a bit of ``rest``. By default, or for none, the lowest."""
+    """Choose the lane whose record the slot requests next, a bit of ``rest``. By default the lowest.
+
+    -1 ends it: the other lanes go on asking. For no bit of ``rest``, where the slot has nothing else to request, the
+    lowest is taken.
+    """
     return lowest_bit(rest)
 
 
@@ -87,4 +93,58 @@ def record_completed(state: rt.RtUnit, records: rays.Records, sm: int, at: int, 
     """Told that a lane has its whole front record, of a ``kind``; its cursor is at the next one."""
 
 
+@hook("rt.next_record")
+def next_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, lane: int, record: int, now: int) -> int:
+    """Choose the record that a lane reads after ``record``, -1 for none. By default the next one of its ray.
+
+    Asked once for each record that a lane completes, and with -1 for the first record of a lane that ``start_lane``
+    chose. Of one warp alone; each record of its rays is read once, unless the policy leaves it out.
+    """
+    return record + 1 if record + 1 < state.lane[rt.END, at * LANES + lane] else -1
+
+
+@hook("rt.start_lane")
+def start_lane(state: rt.RtUnit, records: rays.Records, sm: int, at: int, idle: int, now: int) -> int:
+    """Choose a lane that is to begin a record, a bit of ``idle``: lanes without record and delay; -1 for none.
+
+    Asked for each warp with an idle lane, in each cycle in which the unit runs and in the next one after a lane began.
+    """
+    return -1
+
+
+@hook("rt.serves_all")
+def serves_all(state: rt.RtUnit) -> bool:
+    """Choose whether a response serves the lanes of all warps of the unit. By default as ``rt.coalescing`` says."""
+    return state.coalescing == rules.PER_UNIT
+
+
+@hook("rt.began")
+def began(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int) -> None:
+    """Told of each cycle in which the unit runs, after responses and before it sends."""
+
+
+@hook("rt.wakes_at")
+def wakes_at(state: rt.RtUnit, core: int, now: int) -> int:
+    """Choose a later cycle in which the unit is to run though nothing else wakes it. By default ``FAR``: none."""
+    return FAR
+
+
+@hook("rt.pushed")
+def pushed(state: rt.RtUnit, records: rays.Records, sm: int, at: int, lane: int, number: int, now: int) -> None:
+    """Told that a lane's completed record led to ``number`` others, of which the first is its front record now."""
+
+
+@hook("rt.popped")
+def popped(state: rt.RtUnit, records: rays.Records, sm: int, at: int, lane: int, now: int) -> None:
+    """Told that a lane's completed record led to none: its front record comes from the lane's stack."""
+
+
+@inlined
+def follows_stack(state: rt.RtUnit) -> bool:
+    """Whether a policy is told of pushes or pops."""
+    return is_told_of_push(state) or is_told_of_pop(state)
+
+
 prefetches = is_replaced("rt.prefetch")
+gives_work = is_replaced("rt.start_lane")
+is_told_of_push, is_told_of_pop = is_replaced("rt.pushed"), is_replaced("rt.popped")

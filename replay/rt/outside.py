@@ -12,7 +12,13 @@ from rayplay.replay.rt.state import RtUnit
 
 def move_cursors(state: RtUnit, moved: Moved) -> None:
     """Move every cursor of the units by what the window forgot."""
-    for name, columns in (("node", [rt.CURSOR, rt.END]), ("store", [rt.TABLE_STORE, rt.TABLE_END])):
+    first = state.slot[:, rt.FIRST_RECORD]
+    first -= moved.of_rows("node", first)
+    for name, columns in (
+        ("node", [rt.CURSOR, rt.END]),
+        ("store", [rt.TABLE_STORE, rt.TABLE_END]),
+        ("lane", [rt.RAY]),
+    ):
         state.lane[columns] -= moved.of_rows(name, state.lane[columns[0]])
     state.waiting[:] -= moved.of_rows("trace_visit", state.waiting >> 8) << 8
 

@@ -24,7 +24,9 @@ def fill_queue(state: RtUnit, records: rays.Records, at: int) -> None:
     while rest:
         index = choose_lane(state, records, at, rest)
         if chooses_lane(state) and (index < 0 or index >= LANES or rest >> index & 1 == 0):
-            index = lowest_bit(rest)  # a policy's mistake, which must not end in a loop without an end
+            if slot[at, rt.QUEUE_TAIL] != slot[at, rt.QUEUE_HEAD]:
+                break
+            index = lowest_bit(rest)  # a policy's mistake: the slot has been chosen, so it must send something
         if slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD] == rt.QUEUE:
             break
         rest &= ~(1 << index)

@@ -36,7 +36,8 @@ HITS = 6  # hits whose store waits for the end of the delay
 FINISHED_AT = 7  # cycle its last delay ends
 TABLE_STORE = 8  # next store into the intersection table to be queued
 TABLE_END = 9  # end of those
-LANE_COLUMNS = 10
+RAY = 10  # its ray, a row of ``Records.lane``
+LANE_COLUMNS = 11
 # Columns of ``slot``; lanes are masks.
 WARP = 0  # of the SM, -1: the slot is free
 AGE = 1
@@ -51,7 +52,9 @@ QUEUE_TAIL = 9
 STORES = 10  # stores under way
 TABLE_LANES = 11  # lanes whose table stores wait for a delay
 STREAM = 12
-SLOT_COLUMNS = 13
+FIRST_RECORD = 13  # first record of its rays
+HELPERS = 14  # lanes that a policy gave records to and that had no ray
+SLOT_COLUMNS = 15
 # Columns of ``unit``.
 RESIDENT = 0  # warps in it
 NEXT_AGE = 1

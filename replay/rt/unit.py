@@ -29,9 +29,19 @@ from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.count import count_lanes, count_stores, count_warp
-from rayplay.replay.rt.deliver import deliver, deliver_to_all, end_delays, next_due
+from rayplay.replay.rt.deliver import deliver, deliver_to_all, end_delays, give_work, next_due
 from rayplay.replay.rt.entry import accept, next_arrival
-from rayplay.replay.rt.hooks import completed, emptied, may_complete, prefetches, responded
+from rayplay.replay.rt.hooks import (
+    began,
+    completed,
+    emptied,
+    gives_work,
+    may_complete,
+    prefetches,
+    responded,
+    serves_all,
+    wakes_at,
+)  # fmt: skip
 from rayplay.replay.rt.memory import base_of, free_direct, is_full, send_missing
 from rayplay.replay.rt.send import choose, send_idle, send_one
 from rayplay.replay.rt.state import RtUnit
@@ -112,16 +122,16 @@ def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: 
     if number == 0:
         state.gate[sm, rt.NEXT_CYCLE] = FAR
     send_missing(state, port, sm, core, now)
+    began(state, records, sm, core, now)
+    more = gives_work(state) and give_work(state, records, sm, core, now)
     chosen = choose(state, core)
     count_lanes(state, sm, core, chosen, 1)
     state.unit[core, rt.COUNTED] = now
     sent = state.stats[sm, rt.READS] + state.stats[sm, rt.STORES_SENT]
     send_one(state, l1, port, records, sm, core, now, chosen)
-    more = False
     if prefetches(state):
-        more = state.stats[sm, rt.READS] + state.stats[sm, rt.STORES_SENT] != sent
-        if not more:
-            more = send_idle(state, l1, port, records, sm, core, now)
+        is_idle = state.stats[sm, rt.READS] + state.stats[sm, rt.STORES_SENT] == sent
+        more |= not is_idle or send_idle(state, l1, port, records, sm, core, now)
     warp = complete_one(state, sm, core, now)
     following = next_cycle(state, sm, core, now) if warp < 0 and not more else now + 1
     state.gate[sm, rt.NEXT_CYCLE] = min(state.gate[sm, rt.NEXT_CYCLE], following)
@@ -139,9 +149,9 @@ def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
         return now + 1
     if state.private.unit[core, cache_state.QUEUE_HEAD] != state.private.unit[core, cache_state.QUEUE_TAIL]:
         return now + 1
-    soonest = FAR
+    soonest = wakes_at(state, core, now)
     if unit[core, rt.RESIDENT] < state.warps:
-        soonest = max(next_arrival(state, sm), now + 1)
+        soonest = min(soonest, max(next_arrival(state, sm), now + 1))
     if unit[core, rt.RING_HEAD] != unit[core, rt.RING_TAIL]:
         soonest = min(soonest, state.ring[core, wrap(unit[core, rt.RING_HEAD], rt.HIT_RING), 0])
     for at in range(core * state.warps, (core + 1) * state.warps):
@@ -155,7 +165,7 @@ def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter:
     """Deliver the sector to the waiter's warp, or to all, as a chunk of the record ``source`` asked for."""
     base, chunk = base_of(source, sector), (source >> 5) & 7
     responded(state, records, sm, core, base, chunk, now)
-    if state.coalescing == rules.PER_UNIT:
+    if serves_all(state):
         deliver_to_all(state, records, sm, core, now, base, chunk, -1)
         return
     at = state.place[sm * rt.WARPS_PER_SM + ((waiter >> 8) & 255)]
@@ -179,7 +189,7 @@ def receive_sector(
     state.unit[core, rt.READS_IN_FLIGHT] -= 1
     state.stats[sm, rt.CACHELINES] += leader < 0
     source = waiter if leader < 0 or state.response == rules.WAITER else leader
-    if leader < 0 or state.coalescing != rules.PER_UNIT or (source ^ leader) & ~0xFF00 or (waiter ^ leader) >> 16:
+    if leader < 0 or not serves_all(state) or (source ^ leader) & ~0xFF00 or (waiter ^ leader) >> 16:
         serve(state, records, sm, core, now, waiter, source, sector)
 
 

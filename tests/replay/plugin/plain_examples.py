@@ -4,6 +4,7 @@ Each is held to the laws of every policy, and to the invariant that its paper im
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
-from rayplay.formats.testing.generate import make_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.testing.generate import make_tables, make_trace
 from rayplay.replay.gpu.description import load
+from rayplay.replay.input.subtrees import subtrees
 from rayplay.replay.memory.cache import access, fill, mshr
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.plugin.attach import attach
@@ -27,6 +30,7 @@ from tests.replay.conftest import write_micro
 EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
 FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
 SMALL = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "l1.bytes=2048", "l1.ways=4", "sm.kernel_launch_cycles=0")
+SPREAD = ("rt.mshr_entries=0", "l1.latency_cycles=20")
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +43,42 @@ def numbers_wrap() -> Any:
 @pytest.fixture
 def rays(tmp_path: Path) -> Path:
     return make_trace(tmp_path / "rays.trace", seed=7, image_size=(40, 4), ctas=2)
+
+
+@pytest.fixture
+def walks(tmp_path: Path) -> Path:
+    return make_trace(tmp_path / "walks.trace", seed=7, image_size=(40, 2), ctas=0, traversals=True)
+
+
+def write_lone_ray(path: Path) -> Path:
+    """A trace of one warp in which lane 5 alone walks a whole binary tree; the other rays read its header."""
+    parent = [-1]
+
+    def grow(above: int, depth: int) -> None:
+        parent.append(above)
+        node = len(parent) - 1
+        for _ in range(2 if depth else 0):
+            grow(node, depth - 1)
+
+    grow(0, 7)
+    ids = np.arange(len(parent))
+    tables = make_tables(7, (32, 1), 0)
+    rays = tables["rays"]
+    lengths = np.where(np.asarray(rays["lane"]) == 5, len(ids), 1)
+    offset = np.concatenate([[0], np.cumsum(lengths)])
+    lists = {"node": np.concatenate([ids[:length] for length in lengths]), "node_offset": offset}
+    nothing = {name: np.zeros(0, np.uint32) for name in ("node", "distance", "position")}
+    nothing |= {f"{name}_offset": offset * 0 for name in nothing}
+    tables |= {
+        "rays": rays | lists, "parents": {"node_id": ids, "parent": np.array(parent)},
+        "nodes": {"node_id": ids, "address": (1 << 29) + 64 * ids, "bytes": ids * 0 + 64, "kind": np.minimum(ids, 1)},
+        "distances": {"warp_id": rays["warp_id"], "distance": np.zeros(offset[-1]), "distance_offset": offset},
+        "culled": {"warp_id": rays["warp_id"], **nothing},
+    }  # fmt: skip
+    with TraceWriter(path, {"command": "test"}, (32, 1)) as writer:
+        for name, columns in tables.items():
+            writer.put(name, columns)
+    return path
 
 
 def replay(trace: Path, plugin: str | None, *values: str) -> Result:
@@ -140,6 +180,83 @@ def test_a_textbooks_unit_takes_as_long_as_its_rate_and_latency_say(rays: Path) 
     slow = totals(replay(rays, "fixed_rate.py", "policy.fixed_rate.rate=1", "policy.fixed_rate.latency=1"))
     assert slow["rt_unit.busy_cycles"] >= slow["rt_unit.records"] == lengths.sum()
     assert slow["rt_unit.busy_cycles"] <= 1.1 * lengths.sum() + 10 * len(longest)
+
+
+def test_coherence_engine_reads_the_same_records_with_fewer_requests(rays: Path) -> None:
+    """The records that rays read are as before; rays of several warps share requests, so that no more are sent."""
+    result, own = totals(replay(rays, "coherence_engine.py")), totals(replay(rays, None))
+    assert result["rt_unit.records"] == own["rt_unit.records"]
+    assert result["rt_unit.reads"] < own["rt_unit.reads"]
+    assert result["policy.rt.rays"] == result["rt_unit.lanes"]
+    assert result["policy.rt.rays_served"] > result["policy.rt.requests"] > 0
+
+
+def test_coherence_engine_waits_for_its_timer_where_few_rays_come(rays: Path) -> None:
+    few = totals(replay(rays, "coherence_engine.py", "policy.coherence_engine.min_rays=10000"))
+    assert few["policy.rt.by_timer"] > 0 == few["policy.rt.by_rays"]
+
+
+def test_prefetches_of_the_traversal_trend_are_read(walks: Path) -> None:
+    """All that is prefetched is read later: culling removes nothing from these stacks."""
+    result = totals(replay(walks, "traversal_trend.py", *SPREAD))
+    assert result["policy.rt.sent"] > 0
+    assert result["policy.rt.used"] >= 0.95 * result["policy.rt.sent"]
+
+
+def test_lanes_that_help_each_other_read_each_record_once(walks: Path) -> None:
+    """Without culling, whatever the group: all visits, and all that culling would have removed, none twice."""
+    trace = open_trace(walks)
+    all_of_them = sum(len(trace.read(name, ["node"])["node"]) for name in ("rays", "culled"))
+    cycles = []
+    for group in (1, 32):
+        result = replay(walks, "coop.py", "policy.coop.culling=off", f"policy.coop.group={group}")
+        assert totals(result)["rt_unit.records"] == all_of_them
+        assert (totals(result)["policy.rt.taken"] > 0) == (group > 1)
+        cycles.append(result.value("gpu_cycles"))
+    assert cycles[1] < cycles[0]
+
+
+def test_a_lone_long_ray_is_shared_by_its_warp(tmp_path: Path) -> None:
+    """One lane has a whole tree, 31 have one record: its warp takes less than half of the time with helpers."""
+    trace = write_lone_ray(tmp_path / "lone.trace")
+    alone, together = (replay(trace, "coop.py", f"policy.coop.group={group}") for group in (1, 32))
+    assert totals(alone)["rt_unit.records"] == totals(together)["rt_unit.records"]
+    assert together.value("gpu_cycles") < 0.5 * alone.value("gpu_cycles")
+
+
+def test_treelets_hold_each_record_once_and_no_more_bytes_than_said() -> None:
+    module = load_plugin(EXAMPLES / "treelet_prefetch.py").module
+    parent = np.array([-1, 0, 1, 1, 2, 2, 3, -1, 7], np.int32)
+    nodes = {"parent": parent, "bytes": np.full(9, 64), "address": 64 * np.arange(9)}
+    treelet, members = module.cut(nodes, 256)
+    assert treelet.tolist() == [0, 0, 0, 0, 2, 3, 4, 1, 1]
+    assert members[0] == list(range(8))
+    assert sorted(sector for each in members for sector in each) == list(range(18))
+
+
+@pytest.mark.parametrize("scheduler", ["baseline", "oldest", "most"])
+def test_treelet_prefetch_brings_what_lanes_read(walks: Path, scheduler: str) -> None:
+    result = totals(replay(walks, "treelet_prefetch.py", *SPREAD, f"policy.treelet_prefetch.scheduler={scheduler}"))
+    assert result["rt_unit.records"] == totals(replay(walks, None, *SPREAD))["rt_unit.records"]
+    assert result["policy.rt.sent"] >= result["policy.rt.used"] > 0
+
+
+def test_subtrees_are_those_of_the_parents(walks: Path) -> None:
+    """Of each record: all that its ray reads behind it until a record whose parent came earlier."""
+    trace = open_trace(walks)
+    read = trace.read("rays", ["node"])
+    node, offset = read["node"] & 0x3FFFFFFF, read["node_offset"].astype(np.int64)
+    parent, kind = trace.read("parents", ["parent"])["parent"], trace.read("nodes", ["kind"])["kind"]
+    found = subtrees(offset, read["node"], parent, kind)
+    for first, end in pairwise(offset[:41]):
+        above = {}
+        for at in range(first, end):
+            is_below = kind[node[at]] == 0 and at > first
+            wanted = node[at - 1] if is_below else parent[node[at]]
+            above[at] = next((one for one in range(at - 1, first - 1, -1) if node[one] == wanted), -1)
+        for at in range(first, end):
+            below = next((one for one in range(at + 1, end) if above[one] < at), end)
+            assert found[at] == below - at
 
 
 def test_a_breakpoint_in_a_policy_is_reached(rays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,186 @@
+"""Study of five published ideas for RT units: speed-up per scene beside the published one; ``make policies``.
+
+    python -m bench.published --size 128x128 --out docs/policies
+
+Traces each scene with one sample a pixel, replays it as it is, with latencies off by a cycle for the noise floor, and
+under each plug-in of ``examples/policies`` that stands for a published idea; reordered rays are traces of their own.
+Writes ``published.json``, ``published.png`` and the page ``published.md``. A speed-up is the mean of the cycles as it
+is by the cycles with the idea; one within the floor says nothing. Scenes of ``RAYPLAY_DATA`` and generated ones.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.policies import ROOT, geometric_mean, replayed
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.command import run
+from rayplay.formats.place.publish import atomic_file
+from rayplay.replay.gpu.description import load
+from rayplay.zatel.changes.noise import OFFSETS, noise_floor, perturbed
+
+SCENES = ("cornell", "wknd", "bunny", "ref", "dragon", "bath", "car")
+REORDER = ROOT / "examples" / "reorder_rays.py"
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A published idea: its plug-in with values, or the sorting key of reordered rays; what its paper says."""
+
+    name: str
+    plugin: str = ""
+    values: tuple[str, ...] = ()
+    key: str = ""
+    published: str = "none"
+
+
+IDEAS = (
+    Idea("CoopRT", "coop", published="2.15 (30 SMs, 256x256)"),
+    Idea("CoopRT, groups of 4", "coop", ("policy.coop.group=4",), published="1.72"),
+    Idea("TTP", "traversal_trend", published="1.48 (128x128)"),
+    Idea("treelet prefetching", "treelet_prefetch", published="1.32; 1.00 at 128x128 (TTP's authors)"),
+    Idea("treelets, warp with most lanes", "treelet_prefetch", ("policy.treelet_prefetch.scheduler=most",),
+         published="in the 1.32"),
+    Idea("ray coherence engine", "coherence_engine", published="none: off by default in Vulkan-Sim"),
+    Idea("reordered, two points", key="two_point", published="1.3 to 2.0 (trace kernels on a GPU)"),
+    Idea("shuffled", key="random", published="below 1"),
+)  # fmt: skip
+
+NOTES = """
+## How to read it
+
+- The published figures are of other GPUs, trees and scenes, at other sizes: compare signs and the order of ideas.
+  A value within a scene's noise floor says nothing.
+- Scenes whose records fit the L1 (cornell, wknd) leave nothing to prefetch and little to share: their rays read few
+  records, and the unit has one every cycle.
+- CoopRT reads more than the rays do alone: lanes that run ahead read what a nearer hit would have spared, and more
+  of it comes from DRAM. Groups of 4 run ahead less.
+- TTP prefetches in cycles in which the unit is awake and sends nothing. What it prefetches is read; what it cannot
+  know of, the way down after a push, still misses.
+- Traces hold the visits that a traversal makes, so that a stack here has no entry that is culled before it is read;
+  CoopRT alone is given the culled visits too.
+- Treelet prefetching is ahead of TTP here because it prefetches downwards as well and several times as much: a fifth
+  to a half of it is read, and DRAM reads grow by up to two fifths (1.38 times by TTP's authors), which this GPU's
+  DRAM, far from busy, gives away.
+- Rays keep their order of visits: traversal ordered by treelets is not built.
+- Reordered rays are sorted at no cost, before every trace call; programs and their memory accesses stay in the
+  order of pixels.
+"""
+
+
+def traced(scene: str, size: str, folder: Path) -> Path:
+    """The trace of a scene, rendered unless it is there."""
+    path = folder / f"{scene}-{size}.trace"
+    if not path.exists():
+        given = [scene, "--size", size, "--samples", "1", "--record", "culled", "--quiet", "--out", str(path)]
+        subprocess.run([sys.executable, "-m", "rayplay", "trace", *given], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def reordered(path: Path, key: str) -> Path:
+    """The trace with its rays sorted."""
+    out = path.with_name(f"{path.stem}-{key}.trace")
+    if not out.exists():
+        subprocess.run([sys.executable, str(REORDER), str(path), "--key", key, "--out", str(out)], check=True,
+                       stdout=subprocess.DEVNULL)  # fmt: skip
+    return out
+
+
+def study(path: Path, gpu: str, values: list[str], ideas: list[Idea], quick: bool) -> dict[str, Any]:
+    """Speed-up of each idea on a trace, the engine's time beside the usual one's, and the noise floor."""
+    plain = load(gpu, values)
+    twins = [plain, *perturbed(plain, OFFSETS[:2] if quick else OFFSETS)]
+    base = [replayed(open_trace(path), each) for each in twins]
+    floor = noise_floor([{"gpu_cycles": cycles} for cycles, _ in base], len(ideas))["gpu_cycles"]
+    usual, seconds = np.mean([cycles for cycles, _ in base]), np.mean([time for _, time in base])
+    found: dict[str, float] = {}
+    for idea in ideas:
+        plugin = ROOT / "examples" / "policies" / f"{idea.plugin}.py" if idea.plugin else None
+        trace = open_trace(reordered(path, idea.key) if idea.key else path)
+        cycles, time = replayed(trace, load(gpu, [*values, *idea.values], plugin))
+        found[idea.name] = float(usual / cycles)
+        print(f"{path.stem} {idea.name:32} {found[idea.name]:.3f}  engine's time {time / seconds:.2f}", flush=True)
+    return {"trace": path.stem, "floor": floor, "cycles": float(usual), "speed_up": found}
+
+
+def page(content: dict[str, Any]) -> str:
+    """The page of the study."""
+    traces, ideas = content["traces"], [each for each in IDEAS if each.name in content["geometric_mean"]]
+    names = [each["trace"].partition("-")[0] for each in traces]
+    lines = [
+        "# Five published ideas, replayed", "",
+        f"Path tracing, {content['size']}, one sample a pixel, on `{content['gpu']}`"
+        f"{' with ' + ' '.join(content['values']) if content['values'] else ''}; cycles as it is by cycles with the"
+        " idea (above 1: faster). Written by `make policies` (`python -m bench.published`).", "",
+        "![Speed-up per scene and idea](published.png)", "",
+        "| idea | published | geometric mean | " + " | ".join(names) + " |", "|---" * (3 + len(names)) + "|",
+    ]  # fmt: skip
+    for idea in ideas:
+        row = [f"{each['speed_up'][idea.name]:.3f}" for each in traces]
+        mean = content["geometric_mean"][idea.name]
+        lines.append(f"| {idea.name} | {idea.published} | **{mean:.3f}** | " + " | ".join(row) + " |")
+    floors = [f"{100 * each['floor']:.1f} %" for each in traces]
+    lines.append("| noise floor | | | " + " | ".join(floors) + " |")
+    lines.append("| cycles as it is | | | " + " | ".join(f"{each['cycles']:,.0f}" for each in traces) + " |")
+    return "\n".join(lines) + "\n" + NOTES
+
+
+def draw(content: dict[str, Any], path: Path) -> None:
+    """A dot for each scene, a bar for the geometric mean; grey: within the noise floor of all scenes."""
+    from matplotlib.figure import Figure
+
+    names = list(content["geometric_mean"])
+    figure = Figure((7.5, 0.9 + 0.42 * len(names)), layout="constrained")
+    axes = figure.subplots()
+    at = np.arange(len(names))
+    means = [content["geometric_mean"][name] for name in names]
+    axes.barh(at, [mean - 1 for mean in means], 0.6, left=1, color="0.75", label="geometric mean")
+    for each in content["traces"]:
+        axes.plot([each["speed_up"][name] for name in names], at, "o", markersize=4, linestyle="none",
+                  label=each["trace"].partition("-")[0])  # fmt: skip
+    floor = max(each["floor"] for each in content["traces"])
+    axes.axvspan(1 - floor, 1 + floor, color="0.9", zorder=0, label=f"noise floor, {100 * floor:.1f} %")
+    axes.axvline(1, color="0.3", linewidth=0.8)
+    axes.set_yticks(at, names)
+    axes.invert_yaxis()
+    axes.set_xlabel("speed-up")
+    figure.legend(loc="outside upper center", fontsize=8, frameon=False, ncols=5)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def main() -> None:
+    """Trace, replay, write."""
+    made = argparse.ArgumentParser(prog="python -m bench.published", description=__doc__.splitlines()[0])
+    made.add_argument("--scene", nargs="+", default=SCENES, metavar="SCENE")
+    made.add_argument("--size", default="128x128", metavar="WxH")
+    made.add_argument("--gpu", default="mobile")
+    made.add_argument("--set", action="append", default=[], dest="values", metavar="KEY=VALUE")
+    made.add_argument("--idea", nargs="+", default=[idea.name for idea in IDEAS], choices=[idea.name for idea in IDEAS])
+    made.add_argument("--quick", action="store_true", help="fewer perturbed machines")
+    made.add_argument("--traces", type=Path, default=ROOT / "build" / "published", help="folder of the traces")
+    made.add_argument("--out", type=Path, help="folder to write")
+    given = made.parse_args()
+    given.traces.mkdir(parents=True, exist_ok=True)
+    ideas = [idea for idea in IDEAS if idea.name in given.idea]
+    found = [study(traced(scene, given.size, given.traces), given.gpu, given.values, ideas, given.quick)
+             for scene in given.scene]  # fmt: skip
+    means = {idea.name: geometric_mean([each["speed_up"][idea.name] for each in found]) for idea in ideas}
+    content = {"gpu": given.gpu, "values": given.values, "size": given.size, "traces": found, "geometric_mean": means}
+    print("\n" + page(content))
+    if given.out:
+        given.out.mkdir(parents=True, exist_ok=True)
+        with atomic_file(given.out / "published.json") as partial:
+            partial.write_text(json.dumps(content, indent=2) + "\n")
+        with atomic_file(given.out / "published.md") as partial:
+            partial.write_text(page(content))
+        draw(content, given.out / "published.png")
+
+
+if __name__ == "__main__":
+    run("bench.published", main)
