@@ -201,9 +201,15 @@ FILLS = Table(
     ),
 )  # fmt: skip
 
+COOPERATIVE = Table(
+    "cooperative", "launch whose CTAs wait for each other", optional=True, columns=(
+        Column("kernel_id", "uint32", "id", "The launch; a GPU must hold all its CTAs at once.", sorted=True, points_to="kernels"),
+    ),
+)  # fmt: skip
+
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION, STAGES, FILLS,
+    CHARACTERISATION, STAGES, FILLS, COOPERATIVE,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

@@ -230,10 +230,10 @@ def _has_room(w: Warps, warp: int, level: int, top: int) -> bool:
         return False
     if level == top:
         return True
+    kept = 0
     for call in range(w.left.shape[1]):
-        if w.left[warp, call, LEFT.lanes] == 0:
-            return True
-    return False
+        kept += w.left[warp, call, LEFT.lanes] != 0
+    return kept < w.left.shape[1]
 
 
 @compiled

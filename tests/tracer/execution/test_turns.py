@@ -144,8 +144,10 @@ P: .callprototype _ (.reg .b64 at);
         (ACQUIRE + NESTED, "call lock, (%d1);"),
         (TRIES, "call (%r7), acquire, (%d1);"),
         (ACQUIRE + ACQUIRE.replace("acquire", "other"), INDIRECT),
-        (ACQUIRE, "setp.lt.u32 %p3, %r1, 5; @%p3 bra LOW; call acquire, (%d1); bra.uni HELD; LOW: call acquire, (%d1); HELD:"),
-        (ACQUIRE, "mov.u32 %r8, 0; BACK: call acquire, (%d1); add.u32 %r8, %r8, 1; setp.ge.u32 %p3, %r8, 2; @%p3 bra HELD;"
+        (ACQUIRE, "setp.lt.u32 %p3, %r1, 5; @%p3 bra LOW; call acquire, (%d1); bra.uni HELD;"
+         "LOW: call acquire, (%d1); HELD:"),
+        (ACQUIRE, "mov.u32 %r8, 0; BACK: call acquire, (%d1); add.u32 %r8, %r8, 1; setp.ge.u32 %p3, %r8, 2;"
+         "@%p3 bra HELD;"
          "call release, (%d1); bra BACK; HELD:"),
     ],
     ids=["kept", "through two functions", "with a result", "through a register", "two sides", "twice"],
@@ -181,10 +183,8 @@ def test_lanes_that_left_a_call_wait_where_they_act_together(joined: str) -> Non
 
 def test_threads_that_end_in_a_function_leave_the_others_the_lock() -> None:
     """A lane that ends with the lock given back is gone for good; the others take it one after the other."""
-    ends = ACQUIRE.replace(
-        "    ret;", "setp.lt.u32 %p, %tid.x, 8; @!%p bra ON; atom.global.exch.b32 %r, [at], 0; exit; ON: ret;"
-    )
-    ends = ends.replace("setp.lt.u32 %p, %tid.x, 8;", "mov.u32 %r, %tid.x; setp.lt.u32 %p, %r, 8;")
+    ends = "mov.u32 %r, %tid.x; setp.lt.u32 %p, %r, 8; @!%p bra ON; atom.global.exch.b32 %r, [at], 0; exit; ON: ret;"
+    ends = ACQUIRE.replace("    ret;", ends)
     text = ends + RELEASE + HEAD + "call acquire, (%d1);" + BUMP + "call release, (%d1); mov.u32 %r3, 7;" + TAIL
     run = both(text, [word(), word(), np.zeros(32, np.uint32)])
     assert (run.buffers[0][0], run.buffers[1][0]) == (0, 24)
@@ -193,7 +193,8 @@ def test_threads_that_end_in_a_function_leave_the_others_the_lock() -> None:
 
 def test_other_sides_of_the_caller_run_while_lanes_wait_in_a_function() -> None:
     """Lanes wait in a function for a flag that the other side of the caller's branch sets, which runs second."""
-    wait = ".func wait(.reg .b64 at) { .reg .pred %p; .reg .b32 %r; W: ld.volatile.global.u32 %r, [at]; setp.eq.u32 %p, %r, 0; @%p bra W; ret; }\n"
+    wait = ".func wait(.reg .b64 at) { .reg .pred %p; .reg .b32 %r;"
+    wait += "W: ld.volatile.global.u32 %r, [at]; setp.eq.u32 %p, %r, 0; @%p bra W; ret; }\n"
     body = "setp.ge.u32 %p1, %r1, 16; @%p1 bra SET; call wait, (%d1); mov.u32 %r3, 1; bra.uni OUT;"
     body += "SET: mov.u32 %r3, 2; st.volatile.global.u32 [%d1], 1; OUT:"
     run = both(wait + HEAD + body + TAIL, [word(), word(), np.zeros(32, np.uint32)])
