@@ -15,7 +15,6 @@ TIMES = "gpu,sms,default_clock_mhz,clock_mhz,file,launch,kernel,grid,block,bytes
 TIMES += ",samples\n"
 TIME = "card,1,1000,1000,a.toml,0,k,1x1x1,32x1x1,0,2.0,0.0,1.0,0.0,21\n"
 FRAMES = "frame,trace,rays,records_per_ray,ms,ms_low,ms_high\n"
-DESIGN = {"name": "rt.warps*2", "change": {"gpu_cycles": 0.1}}
 
 
 def energies(old: str, new: str) -> Callable[[Path], object]:
@@ -79,11 +78,16 @@ CASES = (
          "--limit list-bytes"),
     Case("estimate of 10^6 brackets", "forecast", text("a.json", "[" * 1_000_000), "must be JSON"),
     Case("estimate of a list", "forecast", document([1]), "has no metrics"),
-    Case("estimate of NaN", "forecast", text("a.json", '{"metrics": {"gpu_cycles": {"value": NaN}}}'),
+    Case("estimate of NaN", "forecast", text("a.json", '{"metrics": {"gpu_cycles": {"estimate": NaN}}}'),
          "a.json"),
     Case("estimate of a text", "forecast", forecast("much"), "a.json"),
-    Case("estimate of 10^400", "forecast", text("a.json", '{"metrics": {"gpu_cycles": {"value": 1' + "0" * 400 + "}}}"),
+    Case("estimate of 10^400", "forecast",
+         text("a.json", '{"metrics": {"gpu_cycles": {"estimate": 1' + "0" * 400 + "}}}"),
          "a.json"),
+    Case("interval of 10^400", "forecast", forecast({"estimate": 1, "interval": [0, 10**400]}),
+         "must be a finite number"),
+    Case("change of 10^400", "changes", document({"noise_floor": {}, "designs": [{"predicted": {"c": 10**400}}]}),
+         "must be a finite number"),
     Case("study of 70 MB", "changes", text("a.json", '{"designs": []' + " " * 70_000_000 + "}"),
          "--limit list-bytes"),
     Case("study of nothing", "changes", document({}), "has neither designs nor models"),

@@ -6,19 +6,26 @@ import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+import rayplay
 from rayplay.formats.dataset.reader import open_trace
-from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.dataset.result import Result, ResultWriter, open_result
 from rayplay.formats.edit.convert import convert
 from rayplay.formats.exchange.accelsim.export import export_accelsim
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
+from rayplay.replay.energy.account import account
+from rayplay.replay.energy.table import names, read_table
+from rayplay.replay.energy.write import write as write_energy
+from rayplay.silicon.__main__ import write_csv
 from tests.reliability.interruption import contents
 from tests.reliability.suite import Row, Suite
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST_SIZES = 200
 
 
@@ -45,9 +52,28 @@ def make_result(path: Path, seed: int) -> None:
         writer.host({"seconds": 1.5})
 
 
+@cache
+def replayed() -> tuple[Result, object]:
+    """A result of the sample trace, and what keeps its folder."""
+    folder = tempfile.TemporaryDirectory()
+    rayplay.replay(ROOT / "traces" / "sample.trace", "mobile", out=Path(folder.name) / "a.result")
+    return open_result(Path(folder.name) / "a.result"), folder
+
+
+def make_energy(path: Path, seed: int) -> None:
+    """The energy of a result by one of the tables."""
+    write_energy(account(replayed()[0], read_table(names()[seed % len(names())])), path)
+
+
+def make_comparison(path: Path, seed: int) -> None:
+    """What ``rayplay correlate --out`` writes."""
+    write_csv(path, [{"quantity": f"q{row}", "measured": seed, "simulated": row / 7} for row in range(200)])
+
+
 FILES: dict[str, tuple[str, Callable[[Path, int], object]]] = {
     "trace": ("a.trace", make_trace), "trace in HDF5": ("a.trace.h5", make_hdf5),
     "result": ("a.result", make_result), "Accel-Sim's files": ("a", make_export),
+    "energy": ("a.energy", make_energy), "comparison with a card": ("a.csv", make_comparison),
 }  # fmt: skip
 
 
