@@ -161,7 +161,7 @@ def _with_callers(names: set[str], callees: dict[str, set[str]]) -> set[str]:
 
 
 def _calls(function: Function) -> set[str]:
-    """Names of the functions that one calls; "" for those that it calls through registers."""
+    """Names of the functions that one calls; "" stands for a call through a register."""
     return {i.callee for i in function.body if i.call is not None and not i.callee.startswith("_optix_")}
 
 
