@@ -111,11 +111,8 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
     if reason in (STOP.barrier, STOP.arrive):
         return _arrive(w, reason)
-    if reason in (STOP.turn, STOP.join):
+    if reason in (STOP.turn, STOP.join, STOP.called):
         return STOP.none if _turn(w, warp, w.items[warp, index - 1], reason) or reason == STOP.join else reason
-    if reason == STOP.called:
-        back_into_call(w, warp)
-        return STOP.none
     if reason != STOP.trace and reason != STOP.report:
         return reason
     frame = frame_depth(w, warp)
@@ -142,6 +139,9 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
 @compiled
 def _turn(w: Warps, warp: int, item: np.ndarray, reason: int) -> bool:
     """Whether other lanes run instead: of the activation (``turns``), or of the warp (``left_calls``)."""
+    if reason == STOP.called:
+        back_into_call(w, warp)
+        return True
     if others_can_run(w, warp):
         return hand_over(w, warp, reason)
     start, function = item[ITEM.start], item[ITEM.function]
