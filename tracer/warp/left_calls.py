@@ -196,13 +196,13 @@ def _can_run(w: Warps, warp: int, level: int, entry: int, lane: int) -> bool:
 
 
 @compiled
-def _runnable(w: Warps, warp: int, base: int, top: int, joins: bool) -> int:
+def _runnable(w: Warps, warp: int, base: int, top: int, joins: bool) -> np.int64:
     """The lanes of a call that do not wait to act together."""
-    found = 0 if joins else int(_header(w, warp, top)[ACTIVATION.mask])
+    found = np.int64(0) if joins else _header(w, warp, top)[ACTIVATION.mask]
     for lane in range(LANES):
         level, entry = _owner(w, warp, base, top, lane)
         if level >= 0 and _can_run(w, warp, level, entry, lane):
-            found |= 1 << lane
+            found |= np.int64(1) << lane
     return found
 
 
