@@ -66,7 +66,7 @@ def make_energy(path: Path, seed: int) -> None:
 
 
 def make_comparison(path: Path, seed: int) -> None:
-    """What ``rayplay correlate --out`` writes."""
+    """A comparison as ``rayplay correlate --out`` writes it."""
     write_csv(path, [{"quantity": f"q{row}", "measured": seed, "simulated": row / 7} for row in range(200)])
 
 

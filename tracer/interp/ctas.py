@@ -136,7 +136,7 @@ class Interpreter:
         return self.activations[int(self.warps.items[warp, index, ITEM.serial])]
 
     def _caller(self, warp: int, index: int) -> Activation | None:
-        """The activation one below on the control stack; None where that is none."""
+        """The activation one below on the control stack; None without one."""
         caller = self.warps.items[warp, index - 1]
         if index == 0 or caller[ITEM.kind] != ITEM_ACTIVATION:
             return None
