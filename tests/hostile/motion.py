@@ -51,7 +51,7 @@ CASES = (
     Case("eye at 1e300", "path", camera(eye=[1e300, 0, 0]), "a.json: frame 0: camera.eye must be finite and below"),
     Case("eye of 5,000 digits", "path", text("a.json", json.dumps({"keys": [KEY]}).replace("-20", "9" * 5000)), "JSON"),
     Case("eye at 10^40", "path", camera(eye=[10**40, 0, 0]), "camera.eye must be finite and below"),
-    Case("turn of 10^400 degrees", "path", pose(turn_degrees=10**400), "turn_degrees must be a finite number"),
+    Case("turn of 10^400 degrees", "path", pose(turn_degrees=10**400), "turn_degrees must be a finite number|left out"),
     Case("eye at 10^400", "path", camera(eye=[10**400, 0, 0]), "must be three finite numbers"),
     Case("key of frame 2^70", "path", camera(frame=1 << 70), "frame must be 0 to 1000000"),
     Case("key of frame 1.5", "path", camera(frame=1.5), "frame"),
