@@ -8,6 +8,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
 from rayplay.replay.energy.table import DEFAULT as ENERGY
+from rayplay.replay.energy.table import names as energy_names
 from rayplay.replay.input.work import MODELS
 
 EXAMPLE = """example:
@@ -96,9 +97,18 @@ def add_options(made: argparse.ArgumentParser) -> None:
     add_outputs(made)
 
 
+def energy_table(text: str) -> str:
+    """The name or file of a table of energies; a trace that follows ``--energy`` would be taken for one."""
+    if not text.endswith(".toml") and text not in energy_names():
+        raise argparse.ArgumentTypeError(
+            f"{text} must be a .toml file or one of {', '.join(energy_names())}; TRACE stands before --energy"
+        )
+    return text
+
+
 def add_outputs(made: argparse.ArgumentParser) -> None:
     """Add the options that make more of a result: its energy, its picture."""
-    made.add_argument("--energy", nargs="?", const=ENERGY, metavar="TABLE",
+    made.add_argument("--energy", nargs="?", const=ENERGY, metavar="TABLE", type=energy_table,
                       help="energy by unit and over time, into NAME.energy beside the result, by a table of "
                       f"coefficients: its name, or a .toml file (without TABLE: {ENERGY})")  # fmt: skip
     made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",

@@ -1,5 +1,6 @@
 """Predictions and estimates on the page: each metric with its interval, beside the full replay."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from rayplay.report.markup import Markup, tag
 from rayplay.report.run import Run
 from rayplay.report.tables import section, table
 
+LARGEST = sys.float_info.max
 NOTE = (
     "Intervals have 95 % confidence; predict gives none. Errors are relative to the full replay. Marked are errors"
     " whose interval does not hold the full replay; without an interval, those beyond the noise floor."
@@ -63,6 +65,8 @@ def number(place: str, given: Any) -> float | None:
     """``given``, a number or None."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, (int, float))):
         raise UserError(f"{place}: must be a number or null, found {str(given)[:60]!r}")
+    if given is not None and not abs(given) <= LARGEST:
+        raise UserError(f"{place}: must be a finite number, found one above {LARGEST:.2g}")
     return None if given is None else float(given)
 
 

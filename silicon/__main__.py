@@ -144,12 +144,13 @@ def _correlate(options: argparse.Namespace) -> int:
         found = correlate.compare_suite(options.measured, rows, simulated, 1e3 * gpu.sm.clock_khz)
     records = correlate.records_of(gpu.name, found)
     if options.out:
-        _write_csv(options.out, records)
+        write_csv(options.out, records)
     answer(options, correlate.lines_of(gpu.name, found), lambda: records)
     return 0
 
 
-def _write_csv(out: Path, records: list[dict[str, object]]) -> None:
+def write_csv(out: Path, records: list[dict[str, object]]) -> None:
+    """Write records of the same keys as CSV; the old file stays until the new one is complete."""
     from rayplay.formats.place.publish import atomic_file
 
     with atomic_file(out) as partial, partial.open("w", newline="") as file:

@@ -23,6 +23,7 @@ from rayplay.silicon.simulate import Simulated
 SPLIT = Path(__file__).with_name("split.toml")
 PER_CYCLE, BYTES_PER_SECOND = "B/clk", {"GB/s": 1e9, "GiB/s": float(1 << 30)}
 CALIBRATION, CHECK = "calibration", "check"
+MOST_CHARACTERS = 200  # of a value
 QUANTITY_COLUMNS, TIME_COLUMNS = ("gpu", "quantity", "value", "unit"), ("gpu", "kernel", "launch", "grid", "warm_us")
 
 
@@ -62,7 +63,7 @@ def read_measured(path: Path) -> list[dict[str, str]]:
     """Rows of a file of measurements; lines that begin with # are how it was made.
 
     Raises ``UserError`` for a file that has neither the columns of quantities nor the columns of ``rayplay time``, and
-    for one that is no CSV or too long, or has a row of another length.
+    for one that is no CSV or too long, or has a row of another length or values that are no short printable text.
     """
     text = enumerate(read_text(path, "CSV file of measurements", LIST_BYTES).splitlines(), start=1)
     lines = [(number, line) for number, line in text if line.strip() and not line.startswith("#")]
@@ -81,6 +82,10 @@ def read_measured(path: Path) -> list[dict[str, str]]:
     for number, row in rows[1:]:
         if len(row) != len(columns):
             raise UserError(f"{path}: line {number}: must have {len(columns)} values, as the first row, not {len(row)}")
+        for cell in row:
+            if not cell.isprintable() or len(cell) > MOST_CHARACTERS:
+                raise UserError(f"{path}: line {number}: must hold values of at most {MOST_CHARACTERS} printable "
+                                f"characters, found {cell[:20]!r}")  # fmt: skip
     return [dict(zip(columns, row, strict=True)) for _, row in rows[1:]]
 
 

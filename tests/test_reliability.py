@@ -32,7 +32,7 @@ def test_truncations_are_refused_or_harmless(subject: str) -> None:
 def test_a_writer_survives_each_step_that_fails(subject: str) -> None:
     row = faults.steps(subject, 1, 40)
     assert not row.failures, "\n".join(row.failures)
-    assert row.outcomes["refused"] > 10
+    assert row.outcomes["refused"] > 5
     assert row.outcomes["written"] > 0
 
 

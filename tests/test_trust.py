@@ -61,3 +61,24 @@ def test_an_audit_without_a_service_says_so() -> None:
         lines, found = report(packages)
         assert lines == ["audit: the advisory service could not be reached: no package was audited"]
         assert found == 0
+
+
+def test_every_installation_is_by_hashes() -> None:
+    """Whatever ``make`` installs comes from a lock, and pip refuses what has no hash there."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8") + (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    commands = [line for line in text.splitlines() if "pip install" in line or "$(INSTALL)" in line]
+    assert len(commands) >= 5
+    for line in commands:
+        assert "--require-hashes" in line or re.search(r"\$\(INSTALL\) -r requirements/\w+\.txt$|--no-deps", line), line
+    used = set(re.findall(r"requirements/(\w+)\.txt", text))
+    assert used == {lock.stem for lock in LOCKS}
+
+
+def test_the_threat_model_names_caches_limits_and_the_way_to_report() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Report", "Threat model"]
+    for limit in ("--limit NAME=N", "mode 0700", "`requirements/`", "security advisories"):
+        assert limit in text, limit
+    for variable in re.findall(r"`((?:RAYPLAY|XDG)_\w+)`", text):  # as the code reads them
+        assert variable in "".join(path.read_text() for path in (ROOT / "formats" / "guard").glob("*.py")), variable
+    assert "SECURITY.md" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 which may move instances too."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ from rayplay.tracer.scenes.description import LARGEST_COORDINATE, Camera, Instan
 from rayplay.tracer.scenes.sound import check_camera
 
 PATHS = ("orbit", "turn")
+LARGEST = sys.float_info.max
 LAST_FRAME = 1_000_000  # that a key may name
 ORBIT_DEGREES, ORBIT_END = 360.0, 0.4
 """An orbit goes round once and ends at this share of its first distance (Ganestam and Doggett 5)."""
@@ -68,7 +70,10 @@ def scenes(scene: Scene, path: str, frames: int) -> list[Scene]:
         if not 0 <= moving.instance < len(scene.instances):
             raise UserError(f"{place}.instance must be 0 to {len(scene.instances) - 1}, not {moving.instance}")
         moves = _between(moving.keys, "move", frames, f"{place}.keys")
-        turns = np.interp(range(frames), [key.frame for key in moving.keys], [key.turn_degrees for key in moving.keys])
+        if not all(abs(key.turn_degrees) <= LARGEST for key in moving.keys):
+            raise UserError(f"{place}.keys: turn_degrees must be a finite number")
+        degrees_of = [float(key.turn_degrees) for key in moving.keys]
+        turns = np.interp(range(frames), [key.frame for key in moving.keys], degrees_of)
         for instances, offset, degrees in zip(placed, moves, turns, strict=True):
             instances[moving.instance] = _moved(scene.instances[moving.instance], offset, float(degrees), place)
     return [
@@ -173,9 +178,10 @@ def _between(keys: Sequence[Key | Pose], name: str, frames: int, place: str) -> 
     for one, two in pairwise(numbers):
         if one >= two:
             raise UserError(f"{place} must be in ascending order of their frames, found {one} before {two}")
-    vectors = [getattr(key, name) for key in keys]
-    if any(len(vector) != 3 or not np.isfinite(vector).all() for vector in vectors):
+    given = [getattr(key, name) for key in keys]
+    if any(len(vector) != 3 or not all(abs(each) <= LARGEST for each in vector) for vector in given):
         raise UserError(f"{place}: {name} must be three finite numbers")
+    vectors = [[float(each) for each in vector] for vector in given]
     return np.stack([np.interp(np.arange(frames), numbers, axis) for axis in zip(*vectors, strict=True)], axis=1)
 
 

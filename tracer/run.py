@@ -242,6 +242,8 @@ def _put_tables(sink: Sink, state: LaunchState, numbering: Numbering) -> None:
     tables = numbered(linked.program.tables(), numbering.kernels, numbering.blocks, numbering.instructions)
     image = state.launch if isinstance(state.launch, ImageLaunch) else None
     sink.put("kernels", state.kernel_row(numbering.kernels, linked.program.registers_per_thread))
+    if state.shape.cooperative:
+        sink.put("cooperative", {"kernel_id": np.array([numbering.kernels], np.uint32)})
     for table, columns in tables.items():
         sink.put(table, columns)
     for table, columns in state.shape.warp_tables(numbering.kernels, numbering.warps, image).items():

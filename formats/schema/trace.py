@@ -225,9 +225,15 @@ FILLS = Table(
     ),
 )  # fmt: skip
 
+COOPERATIVE = Table(
+    "cooperative", "launch whose CTAs wait for each other", optional=True, columns=(
+        Column("kernel_id", "uint32", "id", "The launch; a GPU must hold all its CTAs at once.", sorted=True, points_to="kernels"),
+    ),
+)  # fmt: skip
+
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION, STAGES, FILLS, PARENTS, DISTANCES, CULLED,
+    CHARACTERISATION, STAGES, FILLS, PARENTS, DISTANCES, CULLED, COOPERATIVE,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

@@ -45,7 +45,7 @@ def _reduced(function: Function, cfg: Cfg, kept: list[bool]) -> Function:
                 body.append(function.body[index])
         last = function.body[block.first + block.count - 1]
         following = number + 1 < len(cfg.blocks)
-        falls = not ends_block(last) and following and joins_lanes(function.body[block.first + block.count])
+        falls = not ends_block(last) and following and _may_begin(function.body[block.first + block.count])
         if falls or (ends_block(last) and not kept[block.first + block.count - 1] and following):
             body.append(_made(last, "bra", (), _LABEL.format(number + 1)))
         elif len(body) == start:
@@ -53,6 +53,11 @@ def _reduced(function: Function, cfg: Cfg, kept: list[bool]) -> Function:
     moved[len(function.body)] = len(body)
     labels |= {label: moved[index] for label, index in function.labels.items()}
     return replace(function, body=tuple(body), labels=labels)
+
+
+def _may_begin(i: Instruction) -> bool:
+    """Whether an instruction may begin a block without a label before it."""
+    return i.call is not None or joins_lanes(i)
 
 
 def _made(at: Instruction, opcode: str, modifiers: tuple[str, ...], label: str | None = None) -> Instruction:

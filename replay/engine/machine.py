@@ -29,6 +29,7 @@ from rayplay.replay.jit.team import Team
 from rayplay.replay.launch.fills import filled
 from rayplay.replay.launch.host_copies import Copies
 from rayplay.replay.launch.launches import depth_tests, read_launches
+from rayplay.replay.launch.residency import expect_resident
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.streams import Streams
@@ -77,6 +78,7 @@ class Inputs:
         alone = gpu.sm.concurrent_kernels == 1 and len(self.work_classes) < 2
         launches, self.ctas = read_launches(trace, gpu, lengths, alone)
         self.launches = selection.choose(launches) if sharing is None else sharing.chosen(launches)
+        expect_resident(trace, gpu, self.launches)
         self.launch_of = {launch.kernel_id: launch for launch in self.launches}
         self.warps_per_cta = np.array([launch.need.warps for launch in launches], np.int64)
         self.held_ctas = np.array([launch.places for launch in launches], np.int64) * gpu.sm.count

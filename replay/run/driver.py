@@ -70,22 +70,10 @@ def simulate(
     trace = trace if isinstance(trace, Trace) else open_trace(trace)
     gpu = load(gpu) if isinstance(gpu, str) else gpu
     _check_numbers(gpu, quantum, threads, interval)
-    if model == "pipeline" and characterisation is not None:
-        raise UserError(f"characterisation {characterisation}: the model pipeline takes its latencies from the GPU")
-    if shared is None:
-        expect_program(trace)
-    elif model == "gatsim":
-        raise UserError("model gatsim: cannot replay classes of work together, for it replays launch after launch")
-    latencies, chosen = read_characterisation(trace, characterisation), selection or Selection()
-    replay: Replay | gatsim.Replay
-    if model == "gatsim":
-        if gpu.plugin is not None:
-            raise UserError(f"model gatsim: has no hooks for the plug-in {gpu.plugin.path}; take another model")
-        replay = gatsim.Replay(gatsim.Machine(trace, gpu, latencies, chosen))
-    else:
-        replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads, shared), quantum, interval, watch)
-    seconds = gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS
-    with first_use("the engine of this model", seconds):
+    replay = _prepared(
+        trace, gpu, quantum, threads, characterisation, selection or Selection(), model, interval, shared, watch
+    )
+    with first_use("the engine of this model", gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS):
         replay.machine.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(progress or (lambda standing: None), notes)
@@ -99,6 +87,25 @@ def simulate(
     if model != "gatsim":
         result.host["quantum_cycles"] = quantum or gpu.longest_quantum
     return result
+
+
+def _prepared(
+    trace: Trace, gpu: Gpu, quantum: int | None, threads: int, characterisation: Path | str | None,
+    selection: Selection, model: str | None, interval: int, shared: Shared | None, watch: Watch | None,
+) -> "Replay | gatsim.Replay":  # fmt: skip
+    """A replay that has not begun; ``UserError`` for inputs that its model does not take."""
+    if model == "pipeline" and characterisation is not None:
+        raise UserError(f"characterisation {characterisation}: the model pipeline takes its latencies from the GPU")
+    if shared is None:
+        expect_program(trace)
+    elif model == "gatsim":
+        raise UserError("model gatsim: cannot replay classes of work together, for it replays launch after launch")
+    latencies = read_characterisation(trace, characterisation)
+    if model != "gatsim":
+        return Replay(Machine(trace, gpu, latencies, selection, model, threads, shared), quantum, interval, watch)
+    if gpu.plugin is not None:
+        raise UserError(f"model gatsim: has no hooks for the plug-in {gpu.plugin.path}; take another model")
+    return gatsim.Replay(gatsim.Machine(trace, gpu, latencies, selection))
 
 
 def _check_numbers(gpu: Gpu, quantum: int | None, threads: int, interval: int) -> None:

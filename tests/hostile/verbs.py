@@ -32,6 +32,9 @@ def _of_trace(name: str) -> Verbs:
         "whatif": (ZATEL, f"whatif {name} --gpu mobile --fraction 0.8 --change rt.warps*2 --out out.json"),
         "scale": (ZATEL, f"scale {name} --gpu mobile --out out.json"),
         "heat": (RAYPLAY, f"heat {name} --out out.png"),
+        "page": (RAYPLAY, f"report good.result --trace {name} --out out.html"),
+        "joules": (RAYPLAY, f"energy good.result --trace {name} --out out.energy"),
+        "correlate": (RAYPLAY, f"correlate mobile --measured times.csv --trace {name}"),
     }
 
 
@@ -47,6 +50,8 @@ def _of_gpu(name: str) -> Verbs:
         "estimate": (ZATEL, f"estimate good.trace --gpu {name} --fraction 0.8 --out out.json"),
         "whatif": (ZATEL, f"whatif good.trace --gpu {name} --fraction 0.8 --change rt.warps*2 --out out.json"),
         "scale": (ZATEL, f"scale good.trace --gpu {name} --factor 1 --out out.json"),
+        "correlate": (RAYPLAY, f"correlate {name} --measured times.csv --trace plain.trace"),
+        "fit": (RAYPLAY, f"tuner fit {name} --out out.toml"),
     }
 
 
@@ -62,8 +67,25 @@ VERBS: dict[str, Verbs] = {
         "compare": (FORMATS, "compare a.result a.result"),
         "draw": (REPLAY, "a.result --picture out.png"),
         "heat": (RAYPLAY, "heat a.result --cost cycles --out out.png"),
+        "page": (RAYPLAY, "report a.result --out out.html"),
+        "noise": (RAYPLAY, "report good.result --noise a.result --out out.html"),
+        "joules": (RAYPLAY, "energy a.result --out out.energy"),
     },
-    "prediction": {**_of_folder("a.prediction"), "report": (ZATEL, "report a.prediction --out out.png")},
+    "prediction": {
+        **_of_folder("a.prediction"),
+        "report": (ZATEL, "report a.prediction --out out.png"),
+        "page": (RAYPLAY, "report good.result --prediction a.prediction --out out.html"),
+    },
+    "forecast": {"page": (RAYPLAY, "report good.result --prediction a.json --out out.html")},
+    "changes": {"page": (RAYPLAY, "report good.result --study a.json --out out.html")},
+    "film": {"page": (RAYPLAY, "report --animation film --out out.html")},
+    "energies": {
+        "joules": (RAYPLAY, "energy good.result --table a.toml --out out.energy"),
+        "replay": (REPLAY, f"good.trace {FAST} --energy a.toml --out out.result"),
+    },
+    "measured": {"correlate": (RAYPLAY, "correlate mobile --measured a.csv")},
+    "timed": {"correlate": (RAYPLAY, "correlate mobile --measured a.csv --trace plain.trace")},
+    "plugin": {"replay": (REPLAY, f"good.trace {FAST} --plugin a.py --out out.result")},
     "study": {**_of_folder("study"), "join": (ZATEL, "join study --out out")},
     "heatmap": {"predict": (ZATEL, "predict good.trace --gpu mobile --workers 1 --heatmap a.png --out out.prediction")},
     "tables": {"import": (FORMATS, "import tables --out out.trace")},
@@ -102,8 +124,14 @@ VERBS: dict[str, Verbs] = {
         "trace": (RAYPLAY, "trace a.toml --out out.trace"),
         "static": (PTX, "analyse a.ptx --launch a.toml --static --out out.profile"),
         "analyse": (HYPA, "analyse a.ptx --launch a.toml --out out.profile"),
+        "capture": (RAYPLAY, "capture a.toml --device executor --out out.trace"),
+        "time": (RAYPLAY, "time a.toml --out out.csv"),
     },
-    "ptx": {**_of_program("a.ptx"), "launch": (TRACER, "launch a.toml --out out.trace")},
+    "ptx": {
+        **_of_program("a.ptx"),
+        "launch": (TRACER, "launch a.toml --out out.trace"),
+        "capture": (RAYPLAY, "capture a.toml --device executor --out out.trace"),
+    },
     "sass": _of_program("a.sass"),
     "network": {"network": (HYPA, "network a.toml --out out"), "trace": (RAYPLAY, "trace a.toml --out out")},
     "gpu": {**_of_gpu("a.toml"), "new": (RAYPLAY, "gpus new out.toml --base a.toml")},

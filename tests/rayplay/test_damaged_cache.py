@@ -14,7 +14,9 @@ from tests.formats.schema_strategies import tree_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCH = ["rayplay.tracer", "launch", str(ROOT / "tracer" / "kernels" / "reduction.toml")]
-REPLAY = ["rayplay.replay", str(ROOT / "traces" / "sample.trace"), "--gpu", "mobile"]
+SAMPLE = str(ROOT / "traces" / "sample.trace")
+REPLAY = ["rayplay.replay", SAMPLE, "--gpu", "mobile"]
+CHANGE = ["rayplay.zatel", "whatif", SAMPLE, "--gpu", "mobile", "--fraction", "0.5", "--change", "rt.warps*2"]
 
 
 @pytest.fixture
@@ -32,7 +34,8 @@ def runs(words: list[str], out: Path, cache: Path, **more: str) -> tuple[dict[st
     command = [sys.executable, "-m", *words, "--out", str(out)]
     done = subprocess.run(command, env=environment, cwd=out.parent, capture_output=True, text=True, check=True)
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
-    return {name: data for name, data in tree_bytes(out).items() if name != "host.json"}, warnings
+    files = tree_bytes(out) if out.is_dir() else {"": out.read_bytes()}
+    return {name: data for name, data in files.items() if name != "host.json"}, warnings
 
 
 def flip(path: Path, rng: random.Random) -> None:
@@ -71,6 +74,20 @@ def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, cac
     assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in damaged}
     assert len(set(warnings)) == len(warnings) > 0
     assert runs(REPLAY, tmp_path / "third.result", cache) == (whole, [])
+
+
+def test_facts_of_a_trace_that_were_damaged_are_found_again(tmp_path: Path, cache: Path) -> None:
+    whole, _ = runs(CHANGE, tmp_path / "whole.json", cache)
+    facts = sorted((cache / "sealed" / "zatel").iterdir())
+    assert facts
+    rng = random.Random(3)
+    for path in facts:
+        flip(path, rng)
+    again, warnings = runs(CHANGE, tmp_path / "again.json", cache)
+    assert again == whole
+    assert warnings
+    assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in facts}
+    assert runs(CHANGE, tmp_path / "third.json", cache) == (whole, [])
 
 
 def test_without_a_cache_nothing_is_kept_anywhere_else(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def test_records_and_the_sign_of_a_difference(call: Call) -> None:
         (("energy", "one", "--table", "none.toml"), "none.toml: no such energy table"),
         (("replay", "sample", "--energy", "--model", "gatsim"), "--energy: cannot be used with --model gatsim"),
         (("replay", "sample", "--energy", "none.toml"), "none.toml: no such energy table"),
-        (("replay", "sample", "--energy", "mine"), "--energy mine: must be a .toml file"),
+        (("replay", "sample", "--energy", "mine"), "--energy: mine must be a .toml file"),
+        (("replay", "--energy", "sample"), "--energy: sample must be a .toml file or one of accelwattch-hw"),
+        (("replay", "--energy", "sample", "--gpu", "mobile"), "TRACE stands before --energy"),
     ):
         code, out, error = call(*wrong)
         assert (code, out) == (2, "")

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+from rayplay.formats.dataset.energy import ENERGY_FORMAT
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.edit.convert import convert
 from rayplay.formats.exchange.accelsim.export import export_accelsim
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
+from rayplay.silicon.__main__ import write_csv
 from tests.reliability.interruption import contents
 from tests.reliability.suite import Row, Suite
 
@@ -45,9 +48,25 @@ def make_result(path: Path, seed: int) -> None:
         writer.host({"seconds": 1.5})
 
 
+def make_energy(path: Path, seed: int) -> None:
+    """The energy of a result, its totals alone."""
+    with FolderWriter(path, ENERGY_FORMAT, {"command": "reliability"}) as writer:
+        for table in ENERGY_FORMAT.tables:
+            if table.name != "totals":
+                writer.declare(table.name)
+        columns = {name: np.arange(200) * float(seed) for name in ("low", "value", "high")}
+        writer.put("totals", {"metric": [f"m{row}" for row in range(200)], "unit": ["J"] * 200, **columns})
+
+
+def make_comparison(path: Path, seed: int) -> None:
+    """A comparison as ``rayplay correlate --out`` writes it."""
+    write_csv(path, [{"quantity": f"q{row}", "measured": seed, "simulated": row / 7} for row in range(200)])
+
+
 FILES: dict[str, tuple[str, Callable[[Path, int], object]]] = {
     "trace": ("a.trace", make_trace), "trace in HDF5": ("a.trace.h5", make_hdf5),
     "result": ("a.result", make_result), "Accel-Sim's files": ("a", make_export),
+    "energy": ("a.energy", make_energy), "comparison with a card": ("a.csv", make_comparison),
 }  # fmt: skip
 
 

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "fuzz"
 CASES_A_ROUND = 200
 CHANGES = (1, 1, 1, 2, 4)
-OURS = tuple(str(PACKAGES / name) for name in ("formats", "ptx", "replay", "tracer", "hypa"))
+OURS = tuple(str(PACKAGES / name) for name in (
+    "formats", "ptx", "replay", "tracer", "hypa", "tuner", "report", "silicon"))  # fmt: skip
 Place = tuple[str, int, int]
 
 

@@ -23,16 +23,23 @@ from rayplay.formats.guard.xz import open_packed
 from rayplay.formats.parquet.arrow import Columns, array_names
 from rayplay.formats.schema.column import Column, Table
 from rayplay.formats.schema.trace import TRACE
+from rayplay.formats.testing.generate import make_trace
 from rayplay.hypa.network.file import read_network
 from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.text.printer import print_module
 from rayplay.ptx.verifier.code import verify
 from rayplay.replay.energy.table import read_table
 from rayplay.replay.gpu.description import explain, load, notes
+from rayplay.report.film import read_film
+from rayplay.report.forecast import read_forecast
+from rayplay.report.study import read_study
+from rayplay.silicon.correlate import choose_card, compare_suite, read_measured
 from rayplay.tracer.launchfile.file import read_launch_file
+from rayplay.tracer.motion import scenes
 from rayplay.tracer.scenes import load as load_scene
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import read_config
+from rayplay.tuner.device import read_device
 from tests.formats.exchange.accelsim.test_import import write as write_kernel
 from tests.formats.exchange.test_nsight import RAW
 from tests.formats.exchange.test_vulkan_sim import DUMP
@@ -252,6 +259,25 @@ def read_pack(file: Path) -> str:
     return read_scene(file.with_suffix(".json"))
 
 
+def read_quantities(file: Path) -> object:
+    """Measured quantities, beside nothing simulated."""
+    return compare_suite(file, choose_card(file, read_measured(file), None), [])
+
+
+def make_film(folder: Path) -> list[Path]:
+    """The table of two frames, whose traces have no picture."""
+    for number in range(2):
+        make_trace(folder / f"{number}.trace", number, None, 1)
+    (folder / "frames.csv").write_text("frame,trace,rays,records_per_ray,ms\n0,0.trace,9,1.5,2\n1,1.trace,8,,\n")
+    return [folder / "frames.csv"]
+
+
+DESIGN = {"change": "rt.warps*2", "predicted": {"gpu_cycles": 0.1}, "full": {"gpu_cycles": 0.2}}
+STUDY = {"trace": "a", "gpu": "b", "designs": [DESIGN], "noise_floor": {"gpu_cycles": 0.01}}
+ESTIMATE = {"trace": "a", "gpu": "b", "metrics": {"gpu_cycles": {"estimate": 5.0, "interval": [4.0, 6.0]}}}
+PATH = {"keys": [{"frame": 0, "eye": [0, 2, 0], "at": [4, 4, -20]}],
+        "instances": [{"instance": 0, "keys": [{"frame": 0, "move": [1, 0, 0], "turn_degrees": 30}]}]}  # fmt: skip
+
 TEXTS: dict[str, tuple] = {
     "traceg": (make_kernel, read_kernel, False, True),
     "traceg.xz": (made("a.traceg.xz", lambda: lzma.compress(CONFIG.encode() * 20)), read_packed, True),
@@ -276,5 +302,15 @@ TEXTS: dict[str, tuple] = {
     "PLY": (made("one.ply", lambda: PLY), read_scene, False, True),
     "pixel list": (made("some.pixels", lambda: "# x y\n0 0\n3 2\n1 1\n" * 5),
                    accepts(lambda file: read_pixels(file, (4, 4))), False, True),
+    "measured quantities": (
+        shipped("silicon/measured/h100_suite.csv"), accepts(read_quantities), False, True),
+    "table of frames": (make_film, accepts(lambda file: read_film(file.parent)), False, True),
+    "study of changes": (made("a.json", lambda: json.dumps(STUDY)), accepts(read_study), False, True),
+    "estimate": (made("a.json", lambda: json.dumps(ESTIMATE)), accepts(read_forecast), False, True),
+    "animation path": (
+        made("a.json", lambda: json.dumps(PATH)),
+        accepts(lambda file: scenes(load_scene("cornell"), str(file), 4)), False, True),
+    "TOML (device)": (
+        shipped("tuner/devices/geforce-580.toml"), accepts(lambda file: read_device(str(file))), False, True),
     "Nsight CSV": (made("ncu.csv", lambda: RAW), accepts(read_launches), False, True),
 }  # fmt: skip

@@ -75,6 +75,7 @@ MACHINE = Words("MACHINE", "int64", """
     geometry_triangles      pointer to int64[geometries]
     current_view            pointer to the running program's view
     next_frame              pointer to the frame of the next trace call
+    pushed                  activations so far
     report                  pointer to the rows of REPORT
     units                   pointer to the code of the units (tracer.units.call)
     unit_rows               pointer to the rows that units work on
@@ -98,6 +99,18 @@ STACK_ENTRY_BYTES = 16
 
 PASSES = 256  # of the head of a loop in which lanes may wait, after which other lanes take a turn
 PASSES_AGAIN = 16  # once lanes have waited there
+
+IN_CALL = 0x7FFFFFFF  # block of an entry of the reconvergence stack whose lanes are in a call that others have left
+MOST_LEFT = LANES - 1  # calls of a warp that some of their lanes have left
+LEFT = Words("LEFT", "int64", """
+    lanes                   a call that others have left: its lanes, 0 for none
+    runnable                of them lanes that do not wait to act together with others
+    level                   item of the control stack that called
+    items                   items above that one
+    words                   words of their activation records
+    pc                      place at which the caller goes on
+    joins                   1 where the running lanes of the innermost function wait to act together
+""")  # fmt: skip
 
 VIEW = Words("VIEW", "int64", f"""
     frame                   pointer to the frame of the program's trace call
@@ -136,6 +149,7 @@ ITEM = Words("ITEM", "int64", """
     round                   lanes of this round whose program has to run
     group                   lanes whose program runs
     lanes                   all lanes of the call
+    serial                  activation: number that no other one of the launch has
 """)  # fmt: skip
 
 BARRIER_STATE = Words("BARRIER_STATE", "int64", """
@@ -242,6 +256,7 @@ STOP = Words("STOP", "int64", """
     arrive                  the warp has arrived at a barrier and goes on
     yields                  the warp lets the others run
     turn                    lanes wait in a loop for others, which take a turn
+    called                  the next lanes are in a call that others have left
     join                    lanes wait for others with which they act together
     bad_barrier             a barrier without a number
     endless                 a warp that visits blocks without an end

@@ -6,7 +6,7 @@ needed when control comes back. All other registers stay in the activation.
 """
 
 from rayplay.ptx.flow.spin import Spins
-from rayplay.tracer.abi.words import ACTIVATION, PASSES, PASSES_AGAIN, STACK_ENTRY_BYTES, STOP
+from rayplay.tracer.abi.words import ACTIVATION, IN_CALL, PASSES, PASSES_AGAIN, STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
 from rayplay.tracer.emit.parts import Flow
 from rayplay.tracer.link.layout import PASSES_BYTES
@@ -44,7 +44,7 @@ class Frame:
         self.entries = entries
         self.hot = hot
         self.spins = spins
-        self.takes_turns = bool(spins.heads)
+        self.takes_turns = spins.takes_turns
         self.buffers = RECORDS if accesses else RECORDS[:1]
         self._far: set[int] = set()
         self._saves: list[tuple[str, int]] = []
@@ -199,8 +199,12 @@ class Frame:
         e = self.e
         own = [block for block in sorted(self.entries.dispatched) if block in self._blocks]
         targets = " ".join(f"i32 {block}, label %b{block}" for block in own)
+        targets += f" i32 {IN_CALL}, label %called" if self.takes_turns else ""
         e.put("dispatch:")
         e.put(f"switch i32 {e.op('load i32, ptr %pc')}, label %elsewhere [ {targets} ]")
+        if self.takes_turns:
+            e.put("called:")
+            self.save(STOP.called, ALL)
         self._pop()
         for block in sorted(self._far):
             e.put(f"far{block}:")

@@ -35,14 +35,17 @@ class Flow:
 def control_flow(cfg: Cfg, live_in: list[int], returned: int, spins: Spins = NONE) -> Flow:
     """Analyse one function; ``live_in`` and the registers with its results are bits of ``Liveness``.
 
-    Lanes that take turns wait where they wait in a loop or to act together, while others may run any block.
+    Lanes that take turns wait in a loop, in a call or to act together, while others may run any block.
     """
     edges = [(block, target) for block, each in enumerate(cfg.blocks) for target in each.successors]
     headers = frozenset(target for block, target in edges if target <= block)
     waiting = waiting_registers(cfg, live_in, returned)
     anywhere = 0
-    for block in {*spins.heads, *(spins.joins if spins.heads else ())}:
+    for block in {*spins.heads, *(spins.joins if spins.takes_turns else ())}:
         anywhere |= live_in[block] | waiting[block]
+    for block in spins.calls:  # that others have left
+        for after in cfg.blocks[block].successors:
+            anywhere |= live_in[after] | waiting[block]
     return Flow(_parts(cfg, edges), headers, tuple(bits | anywhere for bits in waiting))
 
 

@@ -8,7 +8,7 @@ from rayplay.ptx.flow.cfg import ends_block, waits
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
-from rayplay.tracer.abi.words import ACTIVATION, MACHINE, REPORT, STOP, VISIT_BYTES
+from rayplay.tracer.abi.words import ACTIVATION, IN_CALL, MACHINE, REPORT, STOP, VISIT_BYTES
 from rayplay.tracer.interp import barrier, calls, optix
 from rayplay.tracer.interp.arena import IllegalAddressError, mask_of
 from rayplay.tracer.interp.dispatch import RECORDING, run_straight
@@ -39,13 +39,15 @@ class Run(Flow):
     def run(self) -> int:
         """Visit blocks until a reason to stop comes up."""
         reason: int | None = None
-        if self.activation.resume is not None:
-            reason = self._finish_call(*self.activation.resume)
+        if self.resumes:
+            reason = self._finish_call()
         elif self.mask == 0:
             self.pop()
         while reason is None:
             if self.mask == 0 and not self.pop():
                 reason = STOP.returned
+            elif self.block == IN_CALL:
+                reason = STOP.called
             elif self._is_full():
                 reason = STOP.full
             elif (turn := self.turn()) is not None:
@@ -135,7 +137,7 @@ class Run(Flow):
         self._set("suspend_instruction", self.w.instruction_id)
         self._set("error_lane", (taken & -taken).bit_length() - 1)
         self.header[ACTIVATION.call_mask] = taken
-        self.activation.resume = (i, self.block)
+        self.resumes = True
         return reason
 
     def _call(self, i: Instruction, name: str, taken: int, after: int | None) -> int | None:
@@ -169,10 +171,11 @@ class Run(Flow):
                 return STOP.call
         return None
 
-    def _finish_call(self, i: Instruction, block: int) -> int | None:
+    def _finish_call(self) -> int | None:
         """Results of a call come back to the lanes that made it, and control goes on after it."""
-        self.activation.resume = None
-        self.block = block
+        self.resumes = False
+        block = self.linked.cfg.blocks[self.block]
+        i = self.linked.function.body[block.first + block.count - 1]
         w, trace = self.w, self.owner.trace
         w.active = lanes_of(int(self.header[ACTIVATION.call_mask]))
         w.instruction = replace(i, guard=None)
@@ -189,7 +192,7 @@ class Run(Flow):
             calls.take_results(w, i)
             again = self._next_function()
             if again is not None:
-                self.activation.resume = (i, block)
+                self.resumes = True
                 return again
         if self.mask:
             self.go(self.after())

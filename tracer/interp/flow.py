@@ -9,7 +9,7 @@ import numpy as np
 from rayplay.ptx.flow.cfg import branch_labels
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import ACTIVATION, PASSES, PASSES_AGAIN, STOP
+from rayplay.tracer.abi.words import ACTIVATION, IN_CALL, PASSES, PASSES_AGAIN, STOP
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.link.functions import LinkedFunction
 
@@ -22,12 +22,15 @@ class Flow:
         self.header = header
         self.activation = lanes.activation
         self.linked: LinkedFunction = self.activation.linked
-        self.block, self.meet = int(header[ACTIVATION.pc]), int(np.int32(header[ACTIVATION.reconvergence] & 0xFFFFFFFF))
+        blocks, pc = len(self.linked.cfg.blocks), int(header[ACTIVATION.pc])
+        self.resumes = blocks <= pc < IN_CALL  # in a block, behind the instruction that ends it
+        self.block, self.meet = pc - blocks * self.resumes, int(np.int32(header[ACTIVATION.reconvergence] & 0xFFFFFFFF))
         self.mask, self.live = int(header[ACTIVATION.mask]), int(header[ACTIVATION.live])
 
     def save(self) -> None:
         """Keep where the activation stands in its header."""
-        self.header[ACTIVATION.pc], self.header[ACTIVATION.reconvergence] = self.block, self.meet
+        self.header[ACTIVATION.pc] = self.block + len(self.linked.cfg.blocks) * self.resumes
+        self.header[ACTIVATION.reconvergence] = self.meet
         self.header[ACTIVATION.mask], self.header[ACTIVATION.live], self.header[ACTIVATION.depth] = (
             self.mask,
             self.live,

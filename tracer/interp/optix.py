@@ -12,7 +12,7 @@ from rayplay.tracer.abi.words import KIND, VIEW
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.meaning import optix as device
-from rayplay.tracer.warp.stack import Warps
+from rayplay.tracer.warp.warps import Warps
 
 
 class TraceState:

@@ -59,7 +59,6 @@ class Activation:
     variables: dict[str, np.ndarray] = field(default_factory=dict)
     stack: list[tuple[int, int, int, int]] = field(default_factory=list)
     passes: dict[int, int] = field(default_factory=dict)  # of the loops in which lanes may wait
-    resume: tuple[Instruction, int] | None = None  # the call to finish, and its block
     outgoing: list[np.ndarray] = field(default_factory=list)  # arguments of the call in flight, uint8[32, bytes] each
     returned: list[np.ndarray] = field(default_factory=list)  # results of the function that returned last, likewise
     waiting: list[tuple[int, int]] = field(default_factory=list)  # functions and lanes of an indirect call still to run

@@ -134,7 +134,7 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int], spins: Spins = 
     rest = sorted(_registers(function, liveness, liveness.live_in) - slots.keys())
     end = outgoing = _place_slots(slots, rest, function, end)
     end += _outgoing_bytes(function)
-    entries, parted = _entries(cfg, bool(spins.heads))
+    entries, parted = _entries(cfg, spins.takes_turns)
     homes = _taken_parameters(function)
     inside_local = {name: v for name, v in function.variables.items() if v.space == "local"} | homes
     local, local_bytes = _place_locals(inside_local)

@@ -9,7 +9,7 @@ from rayplay.formats.guard.limits import INSTRUCTIONS
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME
-from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, MACHINE, PROGRESS, REPORT, SCENE, VIEW, WARP
+from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, LEFT, MACHINE, MOST_LEFT, PROGRESS, REPORT, SCENE, VIEW, WARP
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.layout import align_up, signature_of
 from rayplay.tracer.link.link import LinkedLaunch
@@ -19,9 +19,10 @@ from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.units.call import ROWS_BYTES
 from rayplay.tracer.units.plans import unit_addresses
 from rayplay.tracer.warp.shape import Shape
-from rayplay.tracer.warp.stack import Warps
+from rayplay.tracer.warp.warps import Warps
 
 WORKSPACE_BYTES = 64  # of a cooperative launch: size and arrivals of the barrier of its grid
+MOST_LEFT_BYTES = 1 << 32  # of address space for calls that lanes have left
 FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
 
 
@@ -91,6 +92,7 @@ def make_state(
     longest = max(layout.bytes for layout in layouts)
     rows = shape.warps * shape.slots
     stack_words = align_up(shape.stack_bytes + 2 * longest, 64) // 8
+    calls = _left_calls(linked, rows, items, stack_words)
     scene, state_words, opaque, first_geometry = _scene(image)
     warps = Warps(
         machine=machine,
@@ -103,6 +105,9 @@ def make_state(
         stacks=_aligned((rows, stack_words), np.int64),
         items=ITEM.zeros(rows, items),
         depth=np.zeros(rows, np.int64),
+        left=LEFT.zeros(rows, calls),
+        left_items=ITEM.zeros(rows, calls, items),
+        left_stacks=np.zeros((rows, calls, stack_words), np.int64),
         views=VIEW.zeros(items),
         barriers=BARRIER_STATE.zeros(shape.slots, words.BARRIERS),
         frames=_aligned((depth, len(FRAME), LANES), np.uint32),
@@ -131,6 +136,13 @@ def make_state(
         linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp, machine), WARP.zeros(rows),
         _thread_indices(shape), outside, (arrays, vertices, units, unit_rows, bounds),
     )  # fmt: skip
+
+
+def _left_calls(linked: LinkedLaunch, rows: int, items: int, stack_words: int) -> int:
+    """Calls of a warp that lanes may leave apart; their memory is taken as they are."""
+    if not any(f.spins.calls for f in linked.functions):
+        return 0
+    return min(MOST_LEFT, MOST_LEFT_BYTES // (8 * rows * (stack_words + items * len(ITEM))))
 
 
 def _progress(shape: Shape, image: ImageLaunch | None, first_warp: int, machine: np.ndarray) -> np.ndarray:

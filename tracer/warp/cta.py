@@ -9,8 +9,9 @@ from rayplay.tracer.abi import words
 from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, MACHINE, PROGRESS, RUN, STOP, USED, WARP
 from rayplay.tracer.native.calls import borrowed, call_program
 from rayplay.tracer.native.jit import compiled, entry_point, inlined_entry_point
-from rayplay.tracer.warp.stack import Warps, borrow, enter, start_warp, suspended
+from rayplay.tracer.warp.stack import enter, start_warp, suspended
 from rayplay.tracer.warp.trace_call import advance
+from rayplay.tracer.warp.warps import Warps, borrow
 
 LONG_VISITS = 1 << 20  # without a stop, after which a warp hands over to the next one
 WAIT_VISITS = 1 << 12  # without a stop, after which a warp whose lanes wait in a loop hands over to the next one

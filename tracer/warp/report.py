@@ -17,7 +17,9 @@ from rayplay.tracer.abi.trace_frame import (
 )
 from rayplay.tracer.abi.words import ITEM, KIND, REPORT, STOP
 from rayplay.tracer.native.jit import compiled
-from rayplay.tracer.warp.stack import Warps, leave_activations, push_program
+from rayplay.tracer.warp.left_calls import leave_activations
+from rayplay.tracer.warp.stack import push_program
+from rayplay.tracer.warp.warps import Warps
 
 REPORT_BEGIN, REPORT_RUNNING = 0, 1
 

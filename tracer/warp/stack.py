@@ -4,85 +4,16 @@ The stack is data, so that a warp can wait at a barrier or for room in the recor
 interpreter share every decision: ``advance`` works until a function must run, ``suspended`` notes why it stopped.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, ROW_BYTES, STATUS
 from rayplay.tracer.abi.words import ACTIVATION, BARRIER_STATE, ITEM, KIND, MACHINE, STOP, VIEW
-from rayplay.tracer.native.calls import borrowed
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
+from rayplay.tracer.warp.left_calls import back_into_call, hand_over, leave_activations, others_can_run
 from rayplay.tracer.warp.turns import ENTRY_WORDS, take_turn
-
-
-class Warps(NamedTuple):
-    """Everything that running warps read and write; raw addresses are int64."""
-
-    machine: np.ndarray  # int64[MACHINE_WORDS]
-    # per function of the launch
-    addresses: np.ndarray  # int64[functions], machine code
-    words: np.ndarray  # int64[functions], length of an activation
-    zero: np.ndarray  # int64[functions, 2], words of an activation that start as 0
-    local_bytes: np.ndarray  # int64[functions]
-    turns: np.ndarray  # int64[functions, 2], first byte of the reconvergence stack and its ``parted`` entries
-    signatures: np.ndarray  # int64[functions and external functions]
-    # per warp of a CTA, or of all CTAs of a cooperative launch
-    stacks: np.ndarray  # int64[warps, words], activations; starts at a multiple of 64 bytes
-    items: np.ndarray  # int64[warps, items, ITEM_WORDS]
-    depth: np.ndarray  # int64[warps], items in use
-    views: np.ndarray  # int64[items, V_SBT + 32]
-    barriers: np.ndarray  # int64[CTAs that run in turns, BARRIERS, BARRIER_WORDS]
-    # trace calls
-    frames: np.ndarray  # uint32[trace depth + 1, len(FRAME), 32]
-    report: np.ndarray  # uint32[REPORT_ROWS, 32]
-    states: np.ndarray  # uint32[trace depth + 1, 32, words]
-    scene: (
-        np.ndarray
-    )  # int64[3]: SCENE_CODE and SCENE_CONTEXT, addresses; SCENE_DELAYED, programs run after the traversal
-    sbt_hit: np.ndarray  # uint64[records], addresses of the records' data
-    sbt_miss: np.ndarray  # uint64[records]
-    hit_programs: np.ndarray  # int32[records, 3]
-    opaque: np.ndarray  # uint8[geometries]
-    first_geometry: np.ndarray  # int64[instances]
-    # records
-    rays: np.ndarray  # uint32[rows, RAY_WORDS]
-    nodes: np.ndarray  # uint32[words]
-    counts: np.ndarray  # int64[COUNTS], in use of rays, nodes and runs
-    runs: np.ndarray  # int64[rows, RUN_WORDS]
-
-
-@compiled
-def borrow(w: Warps) -> Warps:
-    """All arrays without their owners (``borrowed``)."""
-    return Warps(
-        borrowed(w.machine),
-        borrowed(w.addresses),
-        borrowed(w.words),
-        borrowed(w.zero),
-        borrowed(w.local_bytes),
-        borrowed(w.turns),
-        borrowed(w.signatures),
-        borrowed(w.stacks),
-        borrowed(w.items),
-        borrowed(w.depth),
-        borrowed(w.views),
-        borrowed(w.barriers),
-        borrowed(w.frames),
-        borrowed(w.report),
-        borrowed(w.states),
-        borrowed(w.scene),
-        borrowed(w.sbt_hit),
-        borrowed(w.sbt_miss),
-        borrowed(w.hit_programs),
-        borrowed(w.opaque),
-        borrowed(w.first_geometry),
-        borrowed(w.rays),
-        borrowed(w.nodes),
-        borrowed(w.counts),
-        borrowed(w.runs),
-    )
+from rayplay.tracer.warp.warps import Warps
 
 
 @inlined_entry_point
@@ -111,6 +42,8 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     item = w.items[warp, depth]
     item[ITEM.kind], item[ITEM.function], item[ITEM.start] = words.ITEM_ACTIVATION, function, start
     item[ITEM.local_offset], item[ITEM.view_index] = local, view
+    w.machine[MACHINE.pushed] += 1
+    item[ITEM.serial] = w.machine[MACHINE.pushed]
     w.depth[warp] = depth + 1
     return STOP.none
 
@@ -178,7 +111,7 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
     if reason in (STOP.barrier, STOP.arrive):
         return _arrive(w, reason)
-    if reason in (STOP.turn, STOP.join):
+    if reason in (STOP.turn, STOP.join, STOP.called):
         return STOP.none if _turn(w, warp, w.items[warp, index - 1], reason) or reason == STOP.join else reason
     if reason != STOP.trace and reason != STOP.report:
         return reason
@@ -205,7 +138,12 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
 
 @compiled
 def _turn(w: Warps, warp: int, item: np.ndarray, reason: int) -> bool:
-    """Whether other lanes of the activation run instead (``tracer.warp.turns``)."""
+    """Whether other lanes run instead: of the activation (``turns``), or of the warp (``left_calls``)."""
+    if reason == STOP.called:
+        back_into_call(w, warp)
+        return True
+    if others_can_run(w, warp):
+        return hand_over(w, warp, reason)
     start, function = item[ITEM.start], item[ITEM.function]
     first, limit = w.turns[function]
     entries = w.stacks[warp, start + first // 8 : start + w.words[function]].view(np.int32)
@@ -225,21 +163,11 @@ def _arrive(w: Warps, reason: int) -> int:
     return STOP.none if reason == STOP.arrive else reason
 
 
-@compiled
-def leave_activations(w: Warps, warp: int, innermost: int, lanes: int) -> None:
-    """Lanes leave the activation at ``innermost`` on the control stack, and the functions it was called from."""
-    for index in range(innermost, -1, -1):
-        item = w.items[warp, index]
-        if item[ITEM.kind] != words.ITEM_ACTIVATION:
-            return
-        for word in (ACTIVATION.mask, ACTIVATION.live, ACTIVATION.call_mask, ACTIVATION.todo_mask):
-            w.stacks[warp, item[ITEM.start] + word] &= ~lanes
-
-
 @inlined_entry_point
 def start_warp(w: Warps, warp: int, function: int, mask: int, sbt_data: int) -> None:
     """Begin a warp with its entry; an entry sees one record, at ``sbt_data``."""
     w.depth[warp] = 0
+    w.left[warp] = 0
     view = w.views[0]
     view[VIEW.frame], view[VIEW.hit_rows], view[VIEW.t_row], view[VIEW.kind] = 0, 0, 0, KIND.raygen
     view[VIEW.sbt_data :] = sbt_data

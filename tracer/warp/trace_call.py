@@ -17,7 +17,8 @@ from rayplay.tracer.abi.words import ITEM, KIND, MACHINE, RAY, SCENE, STOP, USED
 from rayplay.tracer.native.calls import call_traversal
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
 from rayplay.tracer.warp.report import advance_report
-from rayplay.tracer.warp.stack import Warps, push_program
+from rayplay.tracer.warp.stack import push_program
+from rayplay.tracer.warp.warps import Warps
 
 PHASE_TRAVERSE, PHASE_PROGRAMS, PHASE_END = 0, 1, 2
 

@@ -24,28 +24,42 @@ def take_turn(header: np.ndarray, stack: np.ndarray, limit: int, reason: int) ->
     reason  ``STOP.turn`` at the head of a loop, ``STOP.join`` where lanes act together.
     """
     if reason == STOP.join:
-        _gather(header, stack)
+        gather(header, stack)
     lane, lanes, entry = _next(header, stack, int(header[ACTIVATION.turn]))
-    depth = header[ACTIVATION.depth]
-    if entry < 0 or depth + 2 > limit:
+    if entry < 0 or header[ACTIVATION.depth] + 2 > limit:
         header[ACTIVATION.parted] = 0
         return False
-    block, meet = stack[entry, BLOCK], stack[entry, MEET]
-    stack[entry, MASK] &= ~np.int32(lanes)
-    if np.int64(stack[entry, MASK]) & 0xFFFFFFFF & header[ACTIVATION.live] == 0:
-        for index in range(entry, depth - 1):
-            stack[index] = stack[index + 1]
-        depth -= 1
-    stack[depth, BLOCK], stack[depth, MEET] = header[ACTIVATION.pc], np.int32(header[ACTIVATION.reconvergence])
-    stack[depth, MASK], stack[depth, JOINS] = np.int32(header[ACTIVATION.mask]), reason == STOP.join
-    header[ACTIVATION.depth], header[ACTIVATION.pc] = depth + 1, block
-    header[ACTIVATION.reconvergence], header[ACTIVATION.mask] = np.int64(meet) & 0xFFFFFFFF, lanes
-    header[ACTIVATION.turn], header[ACTIVATION.parted] = (lane + 1) % LANES, 1
+    replace_entry(header, stack, entry, lanes, reason == STOP.join)
+    header[ACTIVATION.turn] = (lane + 1) % LANES
     return True
 
 
 @compiled
-def _gather(header: np.ndarray, stack: np.ndarray) -> None:
+def replace_entry(header: np.ndarray, stack: np.ndarray, entry: int, lanes: int, joins: bool) -> None:
+    """Let ``lanes`` of an entry run; the running ones wait on the stack instead, ``joins``: to act together."""
+    block, meet, mask = header[ACTIVATION.pc], header[ACTIVATION.reconvergence], header[ACTIVATION.mask]
+    take_entry(header, stack, entry, lanes)
+    depth = header[ACTIVATION.depth]
+    stack[depth, BLOCK], stack[depth, MEET] = block, np.int32(meet)
+    stack[depth, MASK], stack[depth, JOINS] = np.int32(mask), joins
+    header[ACTIVATION.depth], header[ACTIVATION.parted] = depth + 1, 1
+
+
+@compiled
+def take_entry(header: np.ndarray, stack: np.ndarray, entry: int, lanes: int) -> None:
+    """Let ``lanes`` of an entry run; it goes when it names no others."""
+    depth = header[ACTIVATION.depth]
+    header[ACTIVATION.pc], header[ACTIVATION.mask] = stack[entry, BLOCK], lanes
+    header[ACTIVATION.reconvergence] = np.int64(stack[entry, MEET]) & 0xFFFFFFFF
+    stack[entry, MASK] &= ~np.int32(lanes)
+    if np.int64(stack[entry, MASK]) & 0xFFFFFFFF & header[ACTIVATION.live] == 0:
+        for index in range(entry, depth - 1):
+            stack[index] = stack[index + 1]
+        header[ACTIVATION.depth] = depth - 1
+
+
+@compiled
+def gather(header: np.ndarray, stack: np.ndarray) -> None:
     """Lanes that wait at the running lanes' block, and meet others where they do, join them."""
     above = header[ACTIVATION.mask]
     for index in range(header[ACTIVATION.depth] - 1, -1, -1):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.launch import run_launch_file
 from tests.tracer.harness.execution import HEADER, both, execute
@@ -92,6 +93,7 @@ def test_a_launch_file_says_that_its_launch_is_cooperative(tmp_path: Path) -> No
     (tmp_path / "k.toml").write_text(f'program = "k.ptx"\n{tables}{launch}cooperative = true\n')
     summary = run_launch_file(tmp_path / "k.toml", tmp_path / "k.trace", progress=False)
     assert (summary.buffers["totals"] == threads + np.arange(threads)).all()
+    assert open_trace(tmp_path / "k.trace").read("cooperative")["kernel_id"].tolist() == [0]
     (tmp_path / "k.toml").write_text(f'program = "k.ptx"\n{tables}{launch}')
     with pytest.raises(UserError, match="stops the program"):
         run_launch_file(tmp_path / "k.toml", tmp_path / "k.trace", progress=False)

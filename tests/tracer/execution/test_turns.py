@@ -118,13 +118,94 @@ def test_a_called_function_takes_and_gives_back_a_lock() -> None:
     assert np.array_equal(both(text, [lock, word(), np.zeros(32, np.uint32)]).buffers[0], [0, 32])
 
 
-@pytest.mark.parametrize("backend", ["machine", "interpreter"])
-def test_a_lock_that_a_called_function_keeps_ends_with_an_error(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lane that has it cannot return before the lanes that spin in the function (T25 of DEVIATIONS)."""
-    monkeypatch.setenv("RAYPLAY_MAX_INSTRUCTIONS", "5000")
-    text = ACQUIRE + HEAD + "call acquire, (%d1);" + GIVE_BACK + TAIL
-    with pytest.raises(UserError, match="call: the warp has visited more than 5,000 blocks and seems to have no end"):
-        execute(text, [word(), word(), np.zeros(32, np.uint32)], backend)
+RELEASE = ".func release(.reg .b64 at) { .reg .b32 %r; atom.global.exch.b32 %r, [at], 0; ret; }\n"
+BUMP = "ld.volatile.global.u32 %r3, [%d2]; add.u32 %r4, %r3, 1; st.volatile.global.u32 [%d2], %r4;"
+NESTED = ".func lock(.reg .b64 at) { .reg .b64 %d; add.u64 %d, at, 0; call acquire, (%d); ret; }\n"
+TRIES = """
+.func (.reg .b32 tries) acquire(.reg .b64 at) {
+    .reg .pred %p; .reg .b32 %r;
+    mov.u32 tries, 1000; bra SPIN;
+AGAIN: add.u32 tries, tries, 1;
+SPIN: atom.global.cas.b32 %r, [at], 0, 1; setp.ne.u32 %p, %r, 0; @%p bra AGAIN;
+    ret;
+}
+"""
+INDIRECT = """
+    mov.u64 %d6, acquire; and.b32 %r7, %r1, 1; setp.eq.u32 %p3, %r7, 0; @%p3 mov.u64 %d6, other;
+P: .callprototype _ (.reg .b64 at);
+    call %d6, (%d1), P;
+"""
+
+
+@pytest.mark.parametrize(
+    ("functions", "taken"),
+    [
+        (ACQUIRE, "call acquire, (%d1);"),
+        (ACQUIRE + NESTED, "call lock, (%d1);"),
+        (TRIES, "call (%r7), acquire, (%d1);"),
+        (ACQUIRE + ACQUIRE.replace("acquire", "other"), INDIRECT),
+        (ACQUIRE, "setp.lt.u32 %p3, %r1, 5; @%p3 bra LOW; call acquire, (%d1); bra.uni HELD;"
+         "LOW: call acquire, (%d1); HELD:"),
+        (ACQUIRE, "mov.u32 %r8, 0; BACK: call acquire, (%d1); add.u32 %r8, %r8, 1; setp.ge.u32 %p3, %r8, 2;"
+         "@%p3 bra HELD;"
+         "call release, (%d1); bra BACK; HELD:"),
+    ],
+    ids=["kept", "through two functions", "with a result", "through a register", "two sides", "twice"],
+)  # fmt: skip
+def test_a_lock_that_a_called_function_keeps(functions: str, taken: str) -> None:
+    """Lanes leave the function apart, so that the one with the lock gives it back while others wait in the function."""
+    threads, text = 70, functions + RELEASE + HEAD + taken + BUMP + "call release, (%d1);" + TAIL
+    run = both(text, [word(), word(), np.zeros(threads, np.uint32)], block=(threads, 1, 1))
+    assert (run.buffers[0][0], run.buffers[1][0]) == (0, threads)
+    assert np.array_equal(np.sort(run.buffers[2]), np.arange(threads))
+
+
+def test_lanes_that_left_a_call_apart_have_its_results() -> None:
+    """The first lane tries once, and each that waited more than once."""
+    text = TRIES + RELEASE + HEAD + "call (%r7), acquire, (%d1); call release, (%d1); mov.u32 %r3, %r7;" + TAIL
+    tries = both(text, [word(), word(), np.zeros(32, np.uint32)]).buffers[2]
+    assert tries.min() == 1000
+    assert np.count_nonzero(tries > 1000) == 31
+
+
+@pytest.mark.parametrize("joined", ["bar.sync 0;" + RELOAD, RELOAD + "shfl.sync.idx.b32 %r3, %r3, 31, 31, -1;",
+                                    "call meet, ();" + RELOAD])  # fmt: skip
+def test_lanes_that_left_a_call_wait_where_they_act_together(joined: str) -> None:
+    """A barrier or shuffle behind the call, or in the next function, waits for the lanes that are still in the call."""
+    threads = 32 if "shfl" in joined else 96
+    meet = ".func meet() { bar.sync 0; ret; }\n"
+    text = ACQUIRE + RELEASE + meet + HEAD + "call acquire, (%d1);" + BUMP + "call release, (%d1);" + joined + TAIL
+    if "shfl" in joined:
+        text = text.replace("shfl", "bar.warp.sync -1; ld.volatile.global.u32 %r3, [%d2]; shfl")
+    run = both(text, [word(), word(), np.zeros(threads, np.uint32)], block=(threads, 1, 1))
+    assert np.array_equal(run.buffers[2], np.full(threads, threads))
+
+
+def test_threads_that_end_in_a_function_leave_the_others_the_lock() -> None:
+    """A lane that ends with the lock given back is gone for good; the others take it one after the other."""
+    ends = "mov.u32 %r, %tid.x; setp.lt.u32 %p, %r, 8; @!%p bra ON; atom.global.exch.b32 %r, [at], 0; exit; ON: ret;"
+    ends = ACQUIRE.replace("    ret;", ends)
+    text = ends + RELEASE + HEAD + "call acquire, (%d1);" + BUMP + "call release, (%d1); mov.u32 %r3, 7;" + TAIL
+    run = both(text, [word(), word(), np.zeros(32, np.uint32)])
+    assert (run.buffers[0][0], run.buffers[1][0]) == (0, 24)
+    assert np.array_equal(run.buffers[2], np.repeat([0, 7], [8, 24]))
+
+
+def test_other_sides_of_the_caller_run_while_lanes_wait_in_a_function() -> None:
+    """Lanes wait in a function for a flag that the other side of the caller's branch sets, which runs second."""
+    wait = ".func wait(.reg .b64 at) { .reg .pred %p; .reg .b32 %r;"
+    wait += "W: ld.volatile.global.u32 %r, [at]; setp.eq.u32 %p, %r, 0; @%p bra W; ret; }\n"
+    body = "setp.ge.u32 %p1, %r1, 16; @%p1 bra SET; call wait, (%d1); mov.u32 %r3, 1; bra.uni OUT;"
+    body += "SET: mov.u32 %r3, 2; st.volatile.global.u32 [%d1], 1; OUT:"
+    run = both(wait + HEAD + body + TAIL, [word(), word(), np.zeros(32, np.uint32)])
+    assert np.array_equal(run.buffers[2], np.repeat([1, 2], 16))
+
+
+def test_a_lock_kept_in_a_called_function_that_nobody_gives_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="waits for another one without an end"):
+        execute(
+            ACQUIRE + HEAD + "call acquire, (%d1); mov.u32 %r3, 0;" + TAIL, [word(), word(), np.zeros(32, np.uint32)]
+        )
 
 
 def test_a_lock_that_nobody_gives_back_ends_with_an_error() -> None:
