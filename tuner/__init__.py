@@ -2,6 +2,6 @@
 target."""
 
 LAYERS = (
-    "device", "counts", "hong_kim", "model", "controller", "settings", "knobs", "loops", "executed", "kernel",
+    "device", "counts", "hong_kim", "model", "controller", "settings", "knobs", "loops", "executed", "traced", "kernel",
     "hardware", "workload", "schedule", "modern", "fit", "plant", "times", "loop", "report", "study", "verbs",
 )  # fmt: skip
