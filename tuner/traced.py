@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.code_cache import kept
 from rayplay.tuner.executed import add_visits
 
@@ -81,3 +82,20 @@ def _count_traces(
                 marks[record] = mark
                 rays[warp, 1] += chunks[record]
     return mark
+
+
+def record_steps(trace: Trace) -> int:
+    """BVH records of the longest ray of each trace of a warp, summed over a frame."""
+    batches = trace.batches("rays", ["warp_id", "visit", "node"])
+    return sum(_steps(batch["warp_id"], batch["visit"], batch["node_offset"]) for batch in batches)
+
+
+@compiled
+def _steps(warp: NDArray[np.uint32], visit: NDArray[np.uint32], offset: NDArray[np.uint64]) -> int:
+    steps, longest = 0, 0
+    for ray in range(len(warp)):
+        if ray and (warp[ray] != warp[ray - 1] or visit[ray] != visit[ray - 1]):
+            steps += longest
+            longest = 0
+        longest = max(longest, np.int64(offset[ray + 1]) - np.int64(offset[ray]))
+    return steps + longest
