@@ -10,7 +10,7 @@ memory serves all SMs at its bandwidth:
     busy  = max(C_i instructions, sectors c_du, bytes / bandwidth per core)
 
 The unit traces a warp record by record, up to some warps at a time, and asks for one chunk after another. A record
-takes what the unit's counters say of the frame before; where none was measured, with the share h of chunks that are near
+takes what the unit's counters say of the frame before; where none was measured, with h chunks of 1 that are near
 
     record = record_cycles + (1 - h) (beyond - L1) + requests request_cycles / records
 

@@ -36,8 +36,8 @@ def page(plan: Plan, parts: Sequence[Animation]) -> Iterator[str]:
         f"{frames} of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view "
         f"with {plan.rays} rays, traced {'by the ray-tracing unit' if plan.tracing == 'rt-unit' else 'in software'}. "
         f"The GPUs are simulated{_part(plan)}. "
-        "Every controller knows the time of the target's frame. Frames of this size are executed as a whole before they are predicted, with as many "
-        f"rays as the target has, and {4 * plan.rays} rays at most are chosen.",
+        "Every controller knows the time of the target's frame. Frames of this size are executed as a whole before "
+        f"they are predicted, with as many rays as the target has, and {4 * plan.rays} rays at most are chosen.",
         *(["", f"Controllers besides feedback render the first {plan.others} frames."] * (plan.others is not None)),
         "",
         "| the paper | here | figures |",
