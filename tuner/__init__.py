@@ -3,6 +3,6 @@ target."""
 
 LAYERS = (
     "device", "counts", "hong_kim", "model", "controller", "settings", "host_look", "knobs", "loops", "executed",
-    "traced", "kernel", "hardware", "workload", "schedule", "modern", "fit", "plant", "times", "loop", "report", "study",
-    "verbs",
+    "traced", "kernel", "hardware", "workload", "schedule", "modern", "fit", "plant", "times", "loop", "report",
+    "study", "verbs",
 )  # fmt: skip

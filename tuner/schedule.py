@@ -31,19 +31,19 @@ def launch_cycles(
     share = np.zeros((cores, resident, warps))
     left = np.zeros((cores, resident), np.int64)
     own, now, until = np.zeros(cores), np.zeros(cores), np.full(cores, np.inf)
+    first = np.zeros(cores, np.int64)  # warp of a core that retires next
     begun = min(blocks, cores * resident)
     for block in range(begun):
         _start(alone, busy, min(block // step, len(alone) - 1), ends, share, left, own, block % cores, block // cores)
     for core in range(cores):
-        until[core] = _next(ends[core], share[core], own[core], now[core])
+        first[core], until[core] = _next(ends, share, core, own[core], now[core])
     last = 0.0
     while True:
         core = int(np.argmin(until))
         if until[core] == np.inf:
             return last
         last = now[core] = until[core]
-        place = int(np.argmin(ends[core]))
-        slot, warp = place // warps, place % warps
+        slot, warp = first[core] // warps, first[core] % warps
         own[core] = ends[core, slot, warp]
         ends[core, slot, warp] = np.inf
         share[core, slot, warp] = 0.0
@@ -51,7 +51,7 @@ def launch_cycles(
         if left[core, slot] == 0 and begun < blocks:
             _start(alone, busy, min(begun // step, len(alone) - 1), ends, share, left, own, core, slot)
             begun += 1
-        until[core] = _next(ends[core], share[core], own[core], now[core])
+        first[core], until[core] = _next(ends, share, core, own[core], now[core])
 
 
 @compiled
@@ -63,6 +63,13 @@ def _start(alone: Any, busy: Any, row: int, ends: Any, share: Any, left: Any, ow
 
 
 @compiled
-def _next(ends: Any, share: Any, own: float, now: float) -> float:
-    """When the next warp of a core retires."""
-    return now + (ends.min() - own) * max(share.sum(), 1.0)
+def _next(ends: Any, share: Any, core: int, own: float, now: float) -> tuple[int, float]:
+    """The next warp of a core that retires, and when."""
+    first, end, total, place = 0, np.inf, 0.0, 0
+    for slot in range(ends.shape[1]):
+        for warp in range(ends.shape[2]):
+            if ends[core, slot, warp] < end:
+                first, end = place, ends[core, slot, warp]
+            total += share[core, slot, warp]
+            place += 1
+    return first, now + (end - own) * max(total, 1.0)

@@ -122,7 +122,7 @@ def test_the_hosts_look_visits_what_the_program_visits(cornell: SoftwareRenderer
     assert host.shape == program.shape
     for name in host.dtype.names or ():
         assert (host[name] == program[name]).mean() > 0.99
-    assert host["nodes"].mean() == pytest.approx(program["nodes"].mean(), rel=2e-3)
+    assert host["nodes"].mean() == pytest.approx(program["nodes"].mean(), rel=5e-3)
 
 
 def test_a_look_counts_what_the_rays_visit(cornell: SoftwareRenderer) -> None:
