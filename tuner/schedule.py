@@ -22,8 +22,7 @@ def launch_cycles(
     blocks    of the launch; block k is like sampled block k // step.
     resident  blocks that a core holds at a time.
 
-    Warps of a core advance alike: at full speed while their shares busy / alone sum to 1 at most, else slower by
-    the sum.
+    Warps of a core advance alike, slower by what they wait for each other (``slowed``).
     Blocks start in order, first one a core in turn, then where a block retires first.
     """
     warps = alone.shape[1]
@@ -65,11 +64,29 @@ def _start(alone: Any, busy: Any, row: int, ends: Any, share: Any, left: Any, ow
 @compiled
 def _next(ends: Any, share: Any, core: int, own: float, now: float) -> tuple[int, float]:
     """The next warp of a core that retires, and when."""
-    first, end, total, place = 0, np.inf, 0.0, 0
+    first, end, total, place, warps = 0, np.inf, 0.0, 0, 0
     for slot in range(ends.shape[1]):
         for warp in range(ends.shape[2]):
+            if ends[core, slot, warp] < np.inf:
+                warps += 1
             if ends[core, slot, warp] < end:
                 first, end = place, ends[core, slot, warp]
             total += share[core, slot, warp]
             place += 1
-    return first, now + (end - own) * max(total, 1.0)
+    return first, now + (end - own) * slowed(total, warps)
+
+
+@compiled
+def slowed(load: float, warps: int) -> float:
+    """How much longer than alone warps take that come to one unit at times of their own.
+
+    load   sum of their shares busy / alone. They form a closed queue: with d = load / warps of its time alone a warp is
+           served, and waits for those that it finds there, as many as there are on average, the share of itself left
+           out (Bard's and Schweitzer's approximation of mean value analysis). 1 for one warp, ``load`` for many.
+    """
+    if warps == 0:
+        return 1.0
+    served = load / warps
+    elsewhere = 1 - served
+    half = (load - elsewhere) / 2
+    return elsewhere + half + np.sqrt(half * half + served * elsewhere)
