@@ -137,6 +137,8 @@ def choose_verb(arguments: argparse.Namespace) -> int:
       python -m tuner choose forest --device radeon-5870 --target-ms 40 --prefer below --shadow-rays 1
       python -m tuner choose cornell --device geforce-8800 --target-ms 5 --knob occlusion-rays --knob scale
     """
+    from tqdm import tqdm
+
     from rayplay.tracer.scenes import load
     from rayplay.tuner.controller import Policy, choose
     from rayplay.tuner.device import read_device
@@ -145,12 +147,17 @@ def choose_verb(arguments: argparse.Namespace) -> int:
     from rayplay.tuner.plant import no_plant
 
     policy, found = Policy(arguments.prefer), _candidates(arguments)
-    readings, device, scene = _readings(arguments.reading), read_device(arguments.device), load(arguments.scene)
-    loop = Loop(
-        SoftwareRenderer(scene), device, no_plant, arguments.size, arguments.target_ms, found, policy, "paper",
-        readings=readings,
-    )  # fmt: skip
-    times = loop.times(scene.camera)
+    readings, device = _readings(arguments.reading), read_device(arguments.device)
+    with tqdm(total=3, desc="scene, tree, look", unit="step", disable=None, leave=False) as progress:
+        scene = load(arguments.scene)
+        progress.update()
+        renderer = SoftwareRenderer(scene)
+        progress.update()
+        loop = Loop(
+            renderer, device, no_plant, arguments.size, arguments.target_ms, found, policy, "paper", readings=readings
+        )
+        times = loop.times(scene.camera)
+        progress.update()
     chosen = choose(times, arguments.target_ms, policy)
     rows = [(*found.place(number), float(times[number]), number == chosen) for number in range(len(times))]
     lines = [

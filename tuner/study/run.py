@@ -32,6 +32,8 @@ from rayplay.zatel.paper.downscale import downscale
 
 LOOKED_WARPS = 512
 """Warps that a look of the study executes: all of a small frame, whose longest warps decide its time."""
+STEPS = 128
+"""Candidates up to the target's rays, at least: a step is then 1 % of the time, of a ray less."""
 RENDERERS: dict[str, type[SoftwareRenderer] | type[HardwareRenderer]] = {
     "software": SoftwareRenderer,
     "rt-unit": HardwareRenderer,
@@ -68,7 +70,7 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
     gpu = part_of(name, plan.part)
     way = cameras(renderer.scene, path, plan.frames if path == "orbit" else plan.first)[: plan.first]
     plant = Plant(renderer, gpu, plan.size, store)
-    found = candidates([knob("occlusion_rays", 4 * plan.rays, min(STEP, plan.rays / 32))], Settings())
+    found = candidates([knob("occlusion_rays", 4 * plan.rays, min(STEP, plan.rays / STEPS))], Settings())
     first = found.settings.index(Settings(plan.rays))
     known = Known(way[0], first, plant(way[0], Settings(plan.rays)))
     if path == "turn":
