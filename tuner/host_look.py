@@ -39,7 +39,7 @@ def look(
     stack[0] = DONE
     ray, inverse = np.empty((2, 3), np.float32), np.empty(3, np.float32)
     height, width = visits.shape[1:3]
-    radius = np.float32(radius)
+    length: Any = np.float32(radius)
     for y in range(height):
         for x in range(width):
             rank = np.float32(((COLUMN * (x // 8) + ROW * (y // 4)) & WORD) >> 24) / np.float32(RANKS)
@@ -59,11 +59,11 @@ def look(
                 ray[0, axis] = ray[0, axis] + limit * ray[1, axis] + START * part
             for number in range(1, 1 + shadow + occlusion):
                 if number <= shadow:
-                    reach = ONE
+                    reach: Any = ONE
                     for axis in range(3):
                         ray[1, axis] = places[LIGHT, axis] - ray[0, axis]
                 else:
-                    reach = radius
+                    reach = length
                     state = _above(nx, ny, nz, state, ray[1])
                 _traverse(boxes, child, triangles, root, ray, inverse, reach, True, stack, visits[number, y, x])
 

@@ -139,7 +139,7 @@ class SoftwareRenderer:
 
     def look(self, camera: Camera, width: int, height: int, settings: Settings, seed: int = 1) -> NDArray[np.void]:
         """Visits of each ray: ``VISIT``[1 + shadow rays + occlusion rays, height, width]; rays not traced are 0."""
-        visits = np.zeros((*_rays(settings), height, width, len(VISIT)), np.int32)
+        visits = np.zeros((*_rays(settings), height, width, len(VISIT.names or ())), np.int32)
         counts = np.array([settings.shadow_rays, settings.occlusion_rays], np.float32)
         child, places = self._tree.boxes.view(np.int32)[:, 3], np.array(self._places(camera, width, height), np.float32)
         radius = settings.radius * self._diagonal

@@ -81,8 +81,8 @@ def slowed(load: float, warps: int) -> float:
     """How much longer than alone warps take that come to one unit at times of their own.
 
     load   sum of their shares busy / alone. They form a closed queue: with d = load / warps of its time alone a warp is
-           served, and waits for those that it finds there, as many as there are on average, the share of itself left
-           out (Bard's and Schweitzer's approximation of mean value analysis). 1 for one warp, ``load`` for many.
+           served, and waits for the warps that it finds there, whose number is the average with itself left out
+           (Bard's and Schweitzer's approximation of mean value analysis). 1 for one warp, ``load`` for many.
     """
     if warps == 0:
         return 1.0

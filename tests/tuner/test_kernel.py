@@ -116,7 +116,7 @@ def test_occlusion_darkens_corners_and_shadow_rays_what_the_light_does_not_see(c
 
 @pytest.mark.parametrize("settings", [Settings(4, 0.1), Settings(2.25, 0.3, 1.5)])
 def test_the_hosts_look_visits_what_the_program_visits(cornell: SoftwareRenderer, settings: Settings) -> None:
-    """But for rays along an edge, and for sines that are approximate in the program."""
+    """Except rays along an edge; sines are approximate in the program."""
     camera = cornell.scene.camera
     host, program = (look(camera, 44, 36, settings) for look in (cornell.look, cornell.look_by_program))
     assert host.shape == program.shape

@@ -17,6 +17,7 @@ from rayplay.tuner.kernel import SoftwareRenderer
 from rayplay.tuner.modern import Hits, predict_cycles
 from rayplay.tuner.schedule import slowed
 from rayplay.tuner.settings import Settings
+from rayplay.tuner.traced import record_steps
 
 CACHES = Caches(20.0, 100.0, 300.0, 5.0, 1.0, 7.0)
 DEVICE = Device("made up", 100.0, 10, 32, 0.5, 16, 1.0, 300.0, 4.0, 1.0, True, CACHES)
@@ -91,6 +92,7 @@ def test_counts_of_all_warps_are_the_traces(kind: type, rays: float, tmp_path: P
     if kind is HardwareRenderer:
         records, requests = unit_work(trace)
         assert (found.records.sum(), found.requests.sum()) == (records, requests)
+        assert record_steps(trace) == records
         assert 0 < records < requests
 
 
