@@ -64,7 +64,7 @@ ifdef QUICK
 	$(BIN)/python -m tuner study terrain:2000 cornell --gpu mobile --frames 100 --first 8 --size 64x48 --rays 12 --no-oracle --out $(TUNER) --store build/tuner
 else
 	$(BIN)/python -m tuner study $(DATA)/bunny.json --size 160x120 --rays 3 $(TUNER_WHOLE) --out $(TUNER)/bunny
-	$(BIN)/python -m tuner study $(DATA)/chsnt.json --size 96x72 --rays 2 $(TUNER_WHOLE) --out $(TUNER)/chsnt
+	$(BIN)/python -m tuner study $(DATA)/chsnt.json --size 96x72 --rays 2 --no-turn $(TUNER_WHOLE) --out $(TUNER)/chsnt
 endif
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)

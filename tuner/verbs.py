@@ -66,6 +66,7 @@ def add_study(verbs: Any) -> None:
     made.add_argument("--tracing", choices=TRACINGS, default="software", help="as for run (default: %(default)s)")
     made.add_argument("--no-oracle", action="store_true", help="leave out the oracle, which renders several frames for each one: the study is shorter, and lacks the rows of the best possible choice")  # fmt: skip # noqa: E501
     made.add_argument("--part", type=int, default=1, metavar="K", help="a K-th of each GPU's SMs and memory partitions, at least two SMs: a small frame keeps them as busy as a large one the whole (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--no-turn", action="store_true", help="leave out the turn of the first scene")
     made.add_argument("--others", type=int, metavar="N", help="controllers besides feedback render the first N frames (default: all)")  # fmt: skip # noqa: E501
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps what was rendered")
@@ -249,7 +250,7 @@ def study_verb(arguments: argparse.Namespace) -> int:
         raise UserError(f"--others {arguments.others}: must be 2 or more")
     plan = Plan(
         arguments.scenes, arguments.gpu, arguments.frames, first, arguments.size, arguments.rays, arguments.tracing,
-        not arguments.no_oracle, arguments.part, arguments.others,
+        not arguments.no_oracle, arguments.part, arguments.others, not arguments.no_turn,
     )  # fmt: skip
     lines = run_study(plan, arguments.out, arguments.store)
     answer(arguments, lines, lambda: [{"page": str(arguments.out / "README.md")}])

@@ -44,11 +44,15 @@ def page(plan: Plan, parts: Sequence[Animation]) -> Iterator[str]:
         "|---|---|---|",
     )
     for text, pairs in _findings(found, orbits, turns):
+        if not pairs:
+            continue
         holds = all(less < more for less, more in pairs)
         shown = ", ".join(f"{100 * less:.1f} < {100 * more:.1f} %" for less, more in pairs)
         yield f"| {text} | {'holds' if holds else '**does not hold**'} | {shown} |"
     yield from ("", "| figure | asked, at most | here |", "|---|---|---|")
     for text, most, values in _asked(found, orbits, turns):
+        if not values:
+            continue
         shown = ", ".join(f"{100 * value:.1f}" for value in values)
         verdict = "" if all(value <= most for value in values) else "**missed:** "
         yield f"| {text} | {100 * most:g} % | {verdict}{shown} |"
@@ -107,7 +111,7 @@ def _command(plan: Plan) -> str:
         plan.tracing != "software"
     )
     rest += " --no-oracle" * (not plan.oracle) + f" --part {plan.part}" * (plan.part > 1)
-    rest += f" --others {plan.others}" * (plan.others is not None)
+    rest += f" --others {plan.others}" * (plan.others is not None) + " --no-turn" * (not plan.turn)
     return f"python -m tuner study {scenes} {gpus} --frames {plan.frames} --size {size} --rays {plan.rays}{rest}"
 
 

@@ -17,6 +17,7 @@ class Plan:
     tracing  "software" or "rt-unit".
     oracle   whether the controller that tries all candidates runs.
     part     of the GPUs: their SMs and memory partitions are divided by it, so that a small frame keeps them busy.
+    turn     whether the first scene's turn runs.
     others   first frames of an orbit that the controllers besides feedback render.
     """
 
@@ -30,6 +31,7 @@ class Plan:
     oracle: bool = True
     part: int = 1
     others: int | None = None
+    turn: bool = True
 
 
 @dataclass(frozen=True)

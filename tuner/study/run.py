@@ -61,7 +61,7 @@ def run_study(plan: Plan, out: Path, store: Path) -> list[str]:
 def _animations(plan: Plan, store: Path) -> Iterator[Animation]:
     for scene in plan.scenes:
         renderer: Renderer = RENDERERS[plan.tracing](load(scene))
-        for path in ("orbit", "turn") if scene == plan.scenes[0] else ("orbit",):
+        for path in ("orbit", "turn") if plan.turn and scene == plan.scenes[0] else ("orbit",):
             for name in plan.gpus:
                 yield _animation(plan, renderer, path, name, store)
 
