@@ -21,6 +21,24 @@ from rayplay.tuner.times import Looks, look, paper_times, times_of
 CONTROLLERS = ("feedback", "feed-forward", "previous", "none", "oracle")
 
 
+CHANGE = 2.0
+"""Ratio of the work that two looks see, from which on the scene has changed between them."""
+
+
+@dataclass
+class Remembered:
+    """What was measured of frames, by the work that their looks saw."""
+
+    frames: list[tuple[float, Measured]] = field(default_factory=list)
+
+    def like(self, work: float) -> Measured:
+        """Of the last frame or, where the scene has changed since, of the frame whose work was most alike."""
+        last, measured = self.frames[-1]
+        if 1 / CHANGE < work / last < CHANGE:
+            return measured
+        return min(reversed(self.frames), key=lambda frame: abs(np.log(work / frame[0])))[1]
+
+
 @dataclass(frozen=True)
 class Frame:
     """A frame of the loop; times in milliseconds.
@@ -81,13 +99,26 @@ class Loop:
         """Milliseconds of each candidate by the model: float64[candidates]; ``hits`` of the frame before."""
         if self.model == "paper":
             return paper_times(self.renderer, self.device, camera, self.size, self.candidates, self.readings)
-        looks = self.seen.get(camera) if self.seen is not None else None
-        if looks is None:
-            looks = look(self.renderer, self.device, camera, self.size, self.candidates, self.affordable_look)
+        knows_rays = self.model == "rt-unit"
+        return times_of(
+            self.looks(camera), self.renderer, self.device, self.size, hits, self.resident_blocks, knows_rays
+        )
+
+    def looks(self, camera: Camera) -> Looks:
+        """Look at a frame, unless it was seen."""
+        if self.seen is not None and camera in self.seen:
+            return self.seen[camera]
+        looks = look(self.renderer, self.device, camera, self.size, self.candidates, self.affordable_look)
         if self.seen is not None:
             self.seen[camera] = looks
-        knows_rays = self.model == "rt-unit"
-        return times_of(looks, self.renderer, self.device, self.size, hits, self.resident_blocks, knows_rays)
+        return looks
+
+    def work(self, camera: Camera) -> float:
+        """Work per warp of a frame of the best quality, in a rough unit: by it frames are told apart."""
+        if self.model == "paper":
+            return 1.0
+        best = self.looks(camera)[-1].work[-1]
+        return float((best.instructions + best.records).mean())
 
     def run(self, cameras: Sequence[Camera], controller: str, known: Known | None = None) -> Iterator[Frame]:
         """Render the frames.
@@ -99,13 +130,18 @@ class Loop:
                     "oracle": the candidate whose frame comes nearest to the target, found by rendering: the best that
                     any controller can do.
         """
-        loop, chosen, measured = Feedback(starts=True), None, Measured(self.target_ms)
+        if self.seen is None:
+            yield from replace(self, seen={}).run(cameras, controller, known)
+            return
+        loop, chosen, measured, past = Feedback(starts=True), None, Measured(self.target_ms), Remembered()
         if known:
             chosen, measured = known.chosen, known.measured
+            past.frames.append((self.work(known.camera), measured))
             if controller == "feedback":
                 loop.correct(float(self.times(known.camera, measured.hits)[chosen]), measured.ms)
         for number, camera in enumerate(cameras):
-            model = self.times(camera, measured.hits)
+            work = self.work(camera)
+            model = self.times(camera, (past.like(work) if past.frames else measured).hits)
             corrected = model * loop.bias
             if controller == "oracle":
                 chosen = self.nearest(camera, chosen)
@@ -115,6 +151,7 @@ class Loop:
                 wanted = self.candidates.work[chosen] * self.target_ms / measured.ms
                 chosen = int(np.argmin(np.abs(self.candidates.work - wanted)))
             measured = self.plant(camera, self.candidates.settings[chosen])
+            past.frames.append((work, measured))
             knob, value = self.candidates.place(chosen)
             yield Frame(number, knob, value, float(model[chosen]), float(corrected[chosen]), measured.ms)
             knows_hits = (

@@ -19,7 +19,7 @@ from rayplay.tuner.fit import fit
 from rayplay.tuner.hardware import HardwareRenderer
 from rayplay.tuner.kernel import SoftwareRenderer
 from rayplay.tuner.knobs import KNOBS, candidates, knob
-from rayplay.tuner.loop import Known, Loop
+from rayplay.tuner.loop import Known, Loop, Remembered
 from rayplay.tuner.plant import DECIDING, Measured, Plant, no_plant
 from rayplay.tuner.report import run_controllers, table_text, write_rows
 from rayplay.tuner.settings import Settings
@@ -158,6 +158,12 @@ def test_a_known_frame_starts_the_loop_without_an_error(renderer: SoftwareRender
     assert frames["feedback"][0].predicted_ms == pytest.approx(frames["feedback"][0].measured_ms)
     assert frames["feed-forward"][0].predicted_ms == pytest.approx(frames["feed-forward"][0].measured_ms / 1.5)
     assert {frame.value for frame in frames["none"]} == {loop.candidates.place(first)[1]}
+
+
+def test_after_a_change_of_the_scene_the_most_similar_frame_is_remembered() -> None:
+    past = Remembered([(100.0, Measured(1.0)), (9.0, Measured(2.0)), (10.0, Measured(3.0))])
+    assert [past.like(work).ms for work in (12.0, 19.0, 80.0, 150.0, 4.0)] == [3.0, 3.0, 1.0, 1.0, 2.0]
+    assert Remembered([(1.0, Measured(1.0)), (1.0, Measured(2.0))]).like(9.0).ms == 2.0
 
 
 def test_looks_are_kept_for_other_controllers(renderer: SoftwareRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
