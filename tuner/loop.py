@@ -27,7 +27,7 @@ CHANGE = 2.0
 
 @dataclass
 class Remembered:
-    """What was measured of frames, by the work that their looks saw."""
+    """Outcomes of rendered frames, by the work that their looks saw."""
 
     frames: list[tuple[float, Measured]] = field(default_factory=list)
 

@@ -64,7 +64,7 @@ def _count_traces(
     chunks: NDArray[np.int64], marks: NDArray[np.int64], mark: int, rays: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Add the traces of rays that follow each other; returns the number of the last trace."""
-    longest = 0
+    longest: Any = 0
     for ray in range(len(place)):
         warp = place[ray]
         if ray == 0 or warp != place[ray - 1] or visit[ray] != visit[ray - 1]:
@@ -92,10 +92,12 @@ def record_steps(trace: Trace) -> int:
 
 @compiled
 def _steps(warp: NDArray[np.uint32], visit: NDArray[np.uint32], offset: NDArray[np.uint64]) -> int:
-    steps, longest = 0, 0
+    steps: Any = 0
+    longest: Any = 0
     for ray in range(len(warp)):
         if ray and (warp[ray] != warp[ray - 1] or visit[ray] != visit[ray - 1]):
             steps += longest
             longest = 0
         longest = max(longest, np.int64(offset[ray + 1]) - np.int64(offset[ray]))
-    return steps + longest
+    total: int = steps + longest
+    return total
