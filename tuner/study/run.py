@@ -93,9 +93,9 @@ def _animation(plan: Plan, renderer: Renderer, path: str, name: str, store: Path
 
 
 def part_of(name: str, factor: int) -> Gpu:
-    """A part of a GPU: of SMs and memory partitions so many that at least two SMs and a partition are left.
+    """A part of a GPU, with two SMs and a memory partition at least.
 
-    factor  by which they are divided, at most.
+    factor  divides its SMs and its memory partitions, as far as that leaves them.
     """
     gpu = load_gpu(name)
     factor = max(min(factor, gpu.sm.count // 2, gpu.memory.count), 1)
