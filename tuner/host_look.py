@@ -113,7 +113,7 @@ def _traverse(
 
 @inlined
 def _entry(box: Any, ox: Any, oy: Any, oz: Any, ix: Any, iy: Any, iz: Any, limit: Any) -> Any:
-    """Where the ray enters the box, or ``FAR``."""
+    """Distance at which the ray enters the box, or ``FAR``."""
     x0, x1 = (box[0] - ox) * ix, (-box[4] - ox) * ix
     y0, y1 = (box[1] - oy) * iy, (-box[5] - oy) * iy
     z0, z1 = (box[2] - oz) * iz, (-box[6] - oz) * iz
