@@ -58,9 +58,14 @@ estimate-study: $(STUDY_TRACES:=/manifest.json) | $(CODE) ## the estimator with 
 crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH)
 	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp
 
-TUNER_SCENES := $(if $(QUICK),terrain:2000 cornell,$(addprefix $(DATA)/,bunny.json chsnt.json))
+TUNER_WHOLE := --gpu mobile --gpu rtx2060 --gpu rtx3070 --part 16 --tracing rt-unit --frames 100 --others 6 --store build/tuner
 tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under five controllers (QUICK=1: two procedural scenes)
-	$(BIN)/python -m tuner study $(TUNER_SCENES) --gpu mobile $(if $(QUICK),--frames 100 --first 8 --size 64x48 --rays 12 --no-oracle,--gpu rtx2060 --gpu rtx3070 --frames 100 --size 96x72 --rays 16) --out $(TUNER) --store build/tuner
+ifdef QUICK
+	$(BIN)/python -m tuner study terrain:2000 cornell --gpu mobile --frames 100 --first 8 --size 64x48 --rays 12 --no-oracle --out $(TUNER) --store build/tuner
+else
+	$(BIN)/python -m tuner study $(DATA)/bunny.json --size 160x120 --rays 3 $(TUNER_WHOLE) --out $(TUNER)/bunny
+	$(BIN)/python -m tuner study $(DATA)/chsnt.json --size 96x72 --rays 2 --no-turn $(TUNER_WHOLE) --out $(TUNER)/chsnt
+endif
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)

@@ -2,6 +2,7 @@
 target."""
 
 LAYERS = (
-    "device", "counts", "hong_kim", "model", "controller", "settings", "knobs", "loops", "executed", "kernel",
-    "hardware", "workload", "schedule", "modern", "fit", "plant", "times", "loop", "report", "study", "verbs",
+    "device", "counts", "hong_kim", "model", "controller", "settings", "host_look", "knobs", "loops", "executed",
+    "traced", "kernel", "hardware", "workload", "schedule", "modern", "fit", "plant", "times", "loop", "report",
+    "study", "verbs",
 )  # fmt: skip

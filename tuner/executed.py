@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -137,43 +137,6 @@ def in_order_cycles(
         now += issue
         end = max(end, now)
     return end
-
-
-@dataclass
-class TracedRays:
-    """A ``Sink`` that keeps what warps do with a ray-tracing unit.
-
-    warps   int64[...], ids in ascending order that count; ``visits`` and ``work`` have a row each.
-    """
-
-    warps: NDArray[np.int64]
-    visits: NDArray[np.int64]
-    chunks: NDArray[np.int64]
-    rays: NDArray[np.int64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.rays = np.zeros((len(self.warps), 2), np.int64)
-
-    def put(self, table: str, columns: dict[str, Any]) -> None:
-        """Count the rows of ``visits`` and ``rays``."""
-        if table not in ("visits", "rays"):
-            return
-        place = np.searchsorted(self.warps, columns["warp_id"])
-        place[place == len(self.warps)] = 0
-        ours = self.warps[place] == columns["warp_id"]
-        if table == "visits":
-            add_visits(self.visits, place[ours], columns["block_id"][ours])
-            return
-        many = np.diff(columns["node_offset"].astype(np.int64))
-        node = columns["node"][np.repeat(ours, many)] & 0x7FFFFFFF
-        place, many = place[ours], many[ours]
-        trace = place.astype(np.int64) << 32 | columns["visit"][ours]
-        first = np.flatnonzero(np.diff(trace, prepend=-1))  # rays of a trace follow each other
-        if len(first):
-            np.add.at(self.rays[:, 0], place[first], np.maximum.reduceat(many, first))
-        number = np.repeat(np.cumsum(np.diff(trace, prepend=-1) != 0) - 1, many)
-        one = np.unique(number.astype(np.int64) << 32 | node)
-        np.add.at(self.rays[:, 1], place[first][one >> 32], self.chunks[one & 0xFFFFFFFF])
 
 
 def sampled_step(blocks: int, warps_per_block: int, warps: int, columns: int) -> int:

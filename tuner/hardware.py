@@ -21,9 +21,10 @@ from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.prepare import Sampling, prepare_image
 from rayplay.tracer.shading.upload import camera_values
 from rayplay.tuner.device import Caches
-from rayplay.tuner.executed import KINDS, Executed, TracedRays, block_work, sampled_step
+from rayplay.tuner.executed import KINDS, Executed, block_work, sampled_step
 from rayplay.tuner.kernel import scaled
 from rayplay.tuner.settings import RANKS, Settings
+from rayplay.tuner.traced import Marks, TracedRays
 
 PROGRAM = Path(__file__).parent / "programs" / "occlusion-rt.ptx"
 LANES = 32
@@ -45,6 +46,8 @@ class HardwareRenderer:
         prepared = prepare_image(scene, module, self._config, Sampling(MOST_SIDE, MOST_SIDE))
         self._launch, self._image = prepared.launch, prepared.image_address
         self._nodes = prepared.acceleration.node_table()
+        self._chunks = -(-self._nodes["bytes"].astype(np.int64) // CHUNK_BYTES)
+        self._marks = Marks(len(self._chunks))
         self._linked = link_launch(self._launch.programs, self._launch.memory, self._launch.constants)
         self._block_work: dict[Caches, NDArray[np.float64]] = {}
         texts = [path.read_bytes() for path in (PROGRAM, PROGRAM.with_suffix(".toml"))]
@@ -87,8 +90,7 @@ class HardwareRenderer:
             functions = [each.function for each in self._linked.functions]
             self._block_work[caches] = block_work(zip(functions, self._linked.program.cfgs, strict=True), caches)
         per_block = self._block_work[caches]
-        chunks = -(-self._nodes["bytes"].astype(np.int64) // CHUNK_BYTES)
-        sink = TracedRays(sampled, np.zeros((len(sampled), len(per_block)), np.int64), chunks)
+        sink = TracedRays(sampled, np.zeros((len(sampled), len(per_block)), np.int64), self._chunks, self._marks)
         run_image_launch(replace(frame, selected=selected[:, :width].copy()), sink, progress=False)
         work = np.zeros((len(sampled), 1, len(KINDS)))
         work[:, 0, : per_block.shape[1]] = sink.visits @ per_block

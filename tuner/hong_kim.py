@@ -42,11 +42,19 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Times:
-    """Intermediate values of the model; ``cycles`` without and ``barrier_cycles`` of barriers."""
+    """Intermediate values of the model; ``cycles`` without and ``barrier_cycles`` of barriers.
+
+    by_delay, by_bandwidth, compute_demand  bounds of both parallelisms, beside the warps.
+    warp_gbytes_per_s                       that a warp asks for.
+    """
 
     warps: float
     latency_cycles: float
     departure_cycles: float
+    by_delay: float
+    warp_gbytes_per_s: float
+    by_bandwidth: float
+    compute_demand: float
     memory_cycles: float
     compute_cycles: float
     memory_parallelism: float
@@ -68,10 +76,12 @@ def evaluate(gpu: Gpu, kernel: Kernel) -> Times:
     departure = gpu.uncoalesced_delay_cycles * accesses * share + gpu.coalesced_delay_cycles * (1 - share)
     bandwidth_per_warp = gpu.clock_ghz * kernel.bytes_per_warp / latency
     most = gpu.bandwidth_gbytes_per_s / (bandwidth_per_warp * gpu.cores)
-    mwp = min(latency / departure, most, n)
+    by_delay = latency / departure
+    mwp = min(by_delay, most, n)
     memory_cycles = uncoalesced_latency * kernel.uncoalesced + gpu.latency_cycles * kernel.coalesced
     compute_cycles = gpu.issue_cycles * (kernel.compute + memory)
-    cwp = min((memory_cycles + compute_cycles) / compute_cycles, n)
+    demand = (memory_cycles + compute_cycles) / compute_cycles
+    cwp = min(demand, n)
     repetitions = kernel.blocks / (kernel.blocks_per_core * gpu.cores)
     once = compute_cycles / memory
     if mwp == cwp == n:
@@ -82,5 +92,6 @@ def evaluate(gpu: Gpu, kernel: Kernel) -> Times:
         case, cycles = "arithmetic", latency + compute_cycles * n
     barrier = departure * (mwp - 1) * kernel.barriers * kernel.blocks_per_core * repetitions
     return Times(
-        n, latency, departure, memory_cycles, compute_cycles, mwp, cwp, repetitions, case, cycles * repetitions, barrier
-    )
+        n, latency, departure, by_delay, bandwidth_per_warp, most, demand, memory_cycles, compute_cycles, mwp, cwp,
+        repetitions, case, cycles * repetitions, barrier,
+    )  # fmt: skip

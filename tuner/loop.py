@@ -16,9 +16,27 @@ from rayplay.tuner.knobs import Candidates
 from rayplay.tuner.modern import FIRST, Hits, caches_of
 from rayplay.tuner.plant import Measured
 from rayplay.tuner.settings import Settings
-from rayplay.tuner.times import candidate_times
+from rayplay.tuner.times import Looks, look, paper_times, times_of
 
 CONTROLLERS = ("feedback", "feed-forward", "previous", "none", "oracle")
+
+
+CHANGE = 2.0
+"""Ratio of the work that two looks see, from which on the scene has changed between them."""
+
+
+@dataclass
+class Remembered:
+    """Outcomes of rendered frames, by the work that their looks saw."""
+
+    frames: list[tuple[float, Measured]] = field(default_factory=list)
+
+    def like(self, work: float) -> Measured:
+        """Of the last frame or, where the scene has changed since, of the frame whose work was most alike."""
+        last, measured = self.frames[-1]
+        if 1 / CHANGE < work / last < CHANGE:
+            return measured
+        return min(reversed(self.frames), key=lambda frame: abs(np.log(work / frame[0])))[1]
 
 
 @dataclass(frozen=True)
@@ -39,11 +57,21 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class Known:
+    """A frame that was rendered before the first one: its camera, the index of its candidate, and its outcome."""
+
+    camera: Camera
+    chosen: int
+    measured: Measured
+
+
+@dataclass(frozen=True)
 class Loop:
     """Constants of a run: the model and its device, the plant, the target and the candidates.
 
     model            of ``times.MODELS``.
     resident_blocks  of an SM at a time.
+    seen             keeps looks by camera, for other controllers on the same frames; None: every frame is looked at.
     """
 
     renderer: Renderer
@@ -57,6 +85,7 @@ class Loop:
     resident_blocks: int = 1
     readings: Readings = field(default_factory=Readings)
     look: Look = field(default_factory=Look)
+    seen: dict[Camera, Looks] | None = None
 
     @cached_property
     def affordable_look(self) -> Look:
@@ -68,35 +97,66 @@ class Loop:
 
     def times(self, camera: Camera, hits: Hits = FIRST) -> NDArray[np.float64]:
         """Milliseconds of each candidate by the model: float64[candidates]; ``hits`` of the frame before."""
-        return candidate_times(
-            self.model, self.renderer, self.device, camera, self.size, self.candidates, hits, self.resident_blocks,
-            self.readings, self.affordable_look,
-        )  # fmt: skip
+        if self.model == "paper":
+            return paper_times(self.renderer, self.device, camera, self.size, self.candidates, self.readings)
+        knows_rays = self.model == "rt-unit"
+        return times_of(
+            self.looks(camera), self.renderer, self.device, self.size, hits, self.resident_blocks, knows_rays
+        )
 
-    def run(self, cameras: Sequence[Camera], controller: str) -> Iterator[Frame]:
+    def looks(self, camera: Camera) -> Looks:
+        """Look at a frame, unless it was seen."""
+        if self.seen is not None and camera in self.seen:
+            return self.seen[camera]
+        looks = look(self.renderer, self.device, camera, self.size, self.candidates, self.affordable_look)
+        if self.seen is not None:
+            self.seen[camera] = looks
+        return looks
+
+    def work(self, camera: Camera) -> float:
+        """Work per warp of a frame of the best quality, in a rough unit: by it frames are told apart."""
+        if self.model == "paper":
+            return 1.0
+        best = self.looks(camera)[-1].work[-1]
+        return float((best.instructions + best.records).mean())
+
+    def run(self, cameras: Sequence[Camera], controller: str, known: Known | None = None) -> Iterator[Frame]:
         """Render the frames.
 
+        known       from which the first frame's hit shares and correction are taken; without one they are guessed.
         controller  "feedback": the model, corrected by the frames before. "feed-forward": the model alone.
                     "previous": work in proportion to the last frame's time, as dynamic-resolution engines do.
                     "none": the first frame's candidate for all.
                     "oracle": the candidate whose frame comes nearest to the target, found by rendering: the best that
                     any controller can do.
         """
-        loop, chosen, measured = Feedback(starts=True), None, Measured(self.target_ms)
+        if self.seen is None:
+            yield from replace(self, seen={}).run(cameras, controller, known)
+            return
+        loop, chosen, measured, past = Feedback(starts=True), None, Measured(self.target_ms), Remembered()
+        if known:
+            chosen, measured = known.chosen, known.measured
+            past.frames.append((self.work(known.camera), measured))
+            if controller == "feedback":
+                loop.correct(float(self.times(known.camera, measured.hits)[chosen]), measured.ms)
         for number, camera in enumerate(cameras):
-            model = self.times(camera, measured.hits)
-            known = model * loop.bias
+            work = self.work(camera)
+            model = self.times(camera, (past.like(work) if past.frames else measured).hits)
+            corrected = model * loop.bias
             if controller == "oracle":
                 chosen = self.nearest(camera, chosen)
             elif controller in ("feedback", "feed-forward") or chosen is None:
-                chosen = choose(known, self.target_ms, self.policy, chosen)
+                chosen = choose(corrected, self.target_ms, self.policy, chosen)
             elif controller == "previous":
                 wanted = self.candidates.work[chosen] * self.target_ms / measured.ms
                 chosen = int(np.argmin(np.abs(self.candidates.work - wanted)))
             measured = self.plant(camera, self.candidates.settings[chosen])
+            past.frames.append((work, measured))
             knob, value = self.candidates.place(chosen)
-            yield Frame(number, knob, value, float(model[chosen]), float(known[chosen]), measured.ms)
-            knows_hits = number > 0 or self.model == "paper"  # of the first frame they were guessed
+            yield Frame(number, knob, value, float(model[chosen]), float(corrected[chosen]), measured.ms)
+            knows_hits = (
+                number > 0 or known is not None or self.model == "paper"
+            )  # of the first frame they were guessed
             if controller == "feedback" and knows_hits:
                 loop.correct(float(model[chosen]), measured.ms)
 

@@ -46,9 +46,16 @@ class Prediction:
     departure_cycles     between the memory instructions of two warps, c_dd.
     compute_cycles       c_c.
     memory_cycles        c_m.
+    compute_demand       w_c.
     compute_parallelism  CWP, min(w_c, W_d).
+    by_delay             w_md.
+    warp_gbytes_per_s    M_w.
+    by_bandwidth         w_mb.
     memory_parallelism   MWP, min(w_md, w_mb, W_d).
     case                 index into ``CASES``.
+    periods              of computing that are not hidden, w_t.
+    exposed_cycles       of memory, c_b.
+    repetitions          b_t / (b_o D_c).
     cycles               c_t.
     """
 
@@ -57,9 +64,16 @@ class Prediction:
     departure_cycles: Floats
     compute_cycles: Floats
     memory_cycles: Floats
+    compute_demand: Floats
     compute_parallelism: Floats
+    by_delay: Floats
+    warp_gbytes_per_s: Floats
+    by_bandwidth: Floats
     memory_parallelism: Floats
     case: NDArray[np.int64]
+    periods: Floats
+    exposed_cycles: Floats
+    repetitions: Any
     cycles: Floats
 
 
@@ -76,12 +90,13 @@ def predict(device: Device, launch: Launch, instructions: Instructions, readings
         latency, departure = _memory(device, instructions, readings)
         compute_cycles = device.issue_cycles * (instructions.compute + instructions.memory)
         memory_cycles = latency * instructions.memory
-        bytes_per_cycle = readings.load_bytes * device.warp_size / latency
+        warp_gbytes_per_s = device.clock_ghz * readings.load_bytes * device.warp_size / latency
         by_delay = latency / departure
-        by_bandwidth = device.bandwidth_gbytes_per_s / (device.clock_ghz * bytes_per_cycle * device.cores)
+        by_bandwidth = device.bandwidth_gbytes_per_s / (warp_gbytes_per_s * device.cores)
         without = instructions.memory == 0
         mwp = np.where(without, warps, np.minimum(np.minimum(by_delay, by_bandwidth), warps))
-        cwp = np.minimum((memory_cycles + compute_cycles) / compute_cycles, warps)
+        demand = (memory_cycles + compute_cycles) / compute_cycles
+        cwp = np.minimum(demand, warps)
         case = np.select([mwp > cwp, (mwp == cwp) & (cwp == warps) & ~without], [ARITHMETIC, BALANCED], MEMORY)
         case = np.where(without, ARITHMETIC, case)
         periods = np.choose(case, [warps, (mwp - 1) / instructions.memory, (mwp - 1) / instructions.memory + 1])
@@ -90,7 +105,10 @@ def predict(device: Device, launch: Launch, instructions: Instructions, readings
     if readings.repetitions == "whole":
         repetitions = np.maximum(repetitions, 1.0)
     cycles = repetitions * (periods * compute_cycles + exposed)
-    return Prediction(warps, latency, departure, compute_cycles, memory_cycles, cwp, mwp, case, cycles)
+    return Prediction(
+        warps, latency, departure, compute_cycles, memory_cycles, demand, cwp, by_delay, warp_gbytes_per_s,
+        by_bandwidth, mwp, case, periods, exposed, repetitions, cycles,
+    )  # fmt: skip
 
 
 def _memory(device: Device, instructions: Instructions, readings: Readings) -> tuple[Floats, Floats]:

@@ -9,10 +9,12 @@ memory serves all SMs at its bandwidth:
     L     = h1^s L1 + (1 - h1^s) beyond,    beyond = h2 L2 + (1 - h2) DRAM
     busy  = max(C_i instructions, sectors c_du, bytes / bandwidth per core)
 
-The unit traces a warp record by record, up to some warps at a time, and asks for one chunk after another; h is the
-share of chunks that are near, of which a record has 2:
+The unit traces a warp record by record, up to some warps at a time, and asks for one chunk after another. A record
+takes what the unit's counters say of the frame before; where none was measured, with h chunks of 1 that are near
 
-    rays   = max(records (record_cycles + (1 - h^2) (beyond - L1)), requests request_cycles)
+    record = record_cycles + (1 - h) (beyond - L1) + requests request_cycles / records
+
+    rays   = max(records record, requests request_cycles)
     alone += rays;    busy = max(busy, rays / warps of the unit, requests request_cycles)
 
 ``tuner.schedule`` makes cycles of a launch of them; a launch itself takes some. The hit shares and s
@@ -30,19 +32,18 @@ from rayplay.tuner.executed import Executed
 from rayplay.tuner.schedule import launch_cycles
 
 SECTOR_BYTES = 32
-RECORD_CHUNKS = 2
-"""Requests of most BVH records, 64 B."""
 
 
 @dataclass(frozen=True)
 class Hits:
     """Outcome of a frame in the memory hierarchy.
 
-    l1       share of sectors of loads that L1 serves at once.
-    l2       share of sectors that L2 serves, of all that come to it.
-    sectors  of a memory instruction.
-    rays     share of the ray-tracing unit's requests that are served at once.
-    sent     share of all sectors that L1 sends on to L2.
+    l1             share of sectors of loads that L1 serves at once.
+    l2             share of sectors that L2 serves, of all that come to it.
+    sectors        of a memory instruction.
+    rays           share of the ray-tracing unit's requests that are served at once.
+    sent           share of all sectors that L1 sends on to L2.
+    record_cycles  that a trace of a warp spends in the unit for each record of its longest ray; 0: not measured.
     """
 
     l1: float
@@ -50,6 +51,7 @@ class Hits:
     sectors: float
     rays: float
     sent: float
+    record_cycles: float = 0.0
 
 
 FIRST = Hits(0.7, 0.6, 4.0, 0.7, 0.3)
@@ -93,8 +95,11 @@ def predict_cycles(
     if knows_rays:
         unit = rays_of(device)
         asked = requests * unit.request_cycles
-        record = unit.record_cycles + (1 - hits.rays**RECORD_CHUNKS) * max(beyond - caches.l1_cycles, 0.0)
-        traced = np.maximum(executed.records * record, asked)
+        if hits.record_cycles:
+            traced = np.maximum(executed.records * hits.record_cycles, asked)
+        else:
+            record = unit.record_cycles + (1 - hits.rays) * max(beyond - caches.l1_cycles, 0.0)
+            traced = executed.records * record + asked
         alone = alone + traced
         units += [traced / unit.warps, asked]
     busy = np.maximum.reduce(units)

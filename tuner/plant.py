@@ -21,12 +21,13 @@ from rayplay.tracer.scenes.description import Camera
 from rayplay.tuner.executed import Renderer
 from rayplay.tuner.modern import FIRST, Hits
 from rayplay.tuner.settings import Settings
+from rayplay.tuner.traced import record_steps
 from rayplay.zatel.sample.estimate import estimate, read_work
 from rayplay.zatel.sample.kept import SOURCES
 
 PLANTS = ("replay", "estimate")
 DECIDING = {
-    "replay": (*RESULTS, "tuner/plant.py"),
+    "replay": (*RESULTS, "tuner/plant.py", "tuner/traced.py"),
     "estimate": (*RESULTS, "tuner/plant.py", *SOURCES, "zatel/sample/model_errors.csv"),
 }
 """Sources that decide what a plant measures."""
@@ -95,7 +96,8 @@ class Plant:
                 self.renderer.render(camera, self.size, settings, sink)
             if self.how == "estimate":
                 return _estimated(path, self.gpu, self.fraction)
-            return _replayed(replay(path, self.gpu), self.gpu)
+            result = replay(path, self.gpu)
+            return _replayed(result, self.gpu, record_steps(open_trace(path)) if result.value("rt_warps") else 1)
 
     @property
     def resident_blocks(self) -> int:
@@ -103,8 +105,8 @@ class Plant:
         return self.renderer.resident_blocks(self.gpu, self.size)
 
 
-def _replayed(result: Result, gpu: Gpu) -> Measured:
-    """The ray-tracing unit's reads are not the loads', though they may pass the L1."""
+def _replayed(result: Result, gpu: Gpu, steps: int) -> Measured:
+    """The ray-tracing unit's reads are not the loads', though they may pass the L1; ``steps``: ``record_steps``."""
     counters = result.counters
 
     def total(unit: str, *names: str) -> float:
@@ -118,7 +120,7 @@ def _replayed(result: Result, gpu: Gpu) -> Measured:
     hits = Hits(
         loads[0] / max(loads.sum(), 1.0), 0.0 if np.isnan(beyond) else 1 - beyond,
         (loads.sum() + written) / max(issued, 1.0), unit[0] / max(unit.sum(), 1.0),
-        (sent + written) / max(reads.sum() + written, 1.0),
+        (sent + written) / max(reads.sum() + written, 1.0), total("rt_unit", "warp_cycles") / steps,
     )  # fmt: skip
     return Measured(result.value("gpu_cycles") / gpu.sm.clock_khz, hits)
 

@@ -11,19 +11,21 @@ from tqdm import tqdm
 
 from rayplay.formats.place.publish import atomic_file
 from rayplay.tracer.scenes.description import Camera
-from rayplay.tuner.loop import Loop
+from rayplay.tuner.loop import Known, Loop
 
 Row = dict[str, Any]
 SETTLED = 5
 """Frames after which the worst one counts."""
 
 
-def run_controllers(loop: Loop, cameras: Sequence[Camera], controllers: Sequence[str]) -> list[Row]:
-    """A row for each frame under each controller."""
+def run_controllers(
+    loop: Loop, cameras: Sequence[Camera], controllers: Sequence[str], known: Known | None = None
+) -> list[Row]:
+    """A row for each frame under each controller; ``known`` as of ``Loop.run``."""
     rows = []
     with tqdm(total=len(cameras) * len(controllers), unit="frame", disable=None) as progress:
         for controller in dict.fromkeys(controllers):
-            for frame in loop.run(cameras, controller):
+            for frame in loop.run(cameras, controller, known):
                 rows.append({"controller": controller} | asdict(frame))
                 progress.update()
     return rows

@@ -22,8 +22,7 @@ def launch_cycles(
     blocks    of the launch; block k is like sampled block k // step.
     resident  blocks that a core holds at a time.
 
-    Warps of a core advance alike: at full speed while their shares busy / alone sum to 1 at most, else slower by
-    the sum.
+    Warps of a core advance alike, slower by what they wait for each other (``slowed``).
     Blocks start in order, first one a core in turn, then where a block retires first.
     """
     warps = alone.shape[1]
@@ -31,19 +30,19 @@ def launch_cycles(
     share = np.zeros((cores, resident, warps))
     left = np.zeros((cores, resident), np.int64)
     own, now, until = np.zeros(cores), np.zeros(cores), np.full(cores, np.inf)
+    first = np.zeros(cores, np.int64)  # warp of a core that retires next
     begun = min(blocks, cores * resident)
     for block in range(begun):
         _start(alone, busy, min(block // step, len(alone) - 1), ends, share, left, own, block % cores, block // cores)
     for core in range(cores):
-        until[core] = _next(ends[core], share[core], own[core], now[core])
+        first[core], until[core] = _next(ends, share, core, own[core], now[core])
     last = 0.0
     while True:
         core = int(np.argmin(until))
         if until[core] == np.inf:
             return last
         last = now[core] = until[core]
-        place = int(np.argmin(ends[core]))
-        slot, warp = place // warps, place % warps
+        slot, warp = first[core] // warps, first[core] % warps
         own[core] = ends[core, slot, warp]
         ends[core, slot, warp] = np.inf
         share[core, slot, warp] = 0.0
@@ -51,7 +50,7 @@ def launch_cycles(
         if left[core, slot] == 0 and begun < blocks:
             _start(alone, busy, min(begun // step, len(alone) - 1), ends, share, left, own, core, slot)
             begun += 1
-        until[core] = _next(ends[core], share[core], own[core], now[core])
+        first[core], until[core] = _next(ends, share, core, own[core], now[core])
 
 
 @compiled
@@ -63,6 +62,31 @@ def _start(alone: Any, busy: Any, row: int, ends: Any, share: Any, left: Any, ow
 
 
 @compiled
-def _next(ends: Any, share: Any, own: float, now: float) -> float:
-    """When the next warp of a core retires."""
-    return now + (ends.min() - own) * max(share.sum(), 1.0)
+def _next(ends: Any, share: Any, core: int, own: float, now: float) -> tuple[int, float]:
+    """The next warp of a core that retires, and when."""
+    first, end, total, place, warps = 0, np.inf, 0.0, 0, 0
+    for slot in range(ends.shape[1]):
+        for warp in range(ends.shape[2]):
+            if ends[core, slot, warp] < np.inf:
+                warps += 1
+            if ends[core, slot, warp] < end:
+                first, end = place, ends[core, slot, warp]
+            total += share[core, slot, warp]
+            place += 1
+    return first, now + (end - own) * slowed(total, warps)
+
+
+@compiled
+def slowed(load: float, warps: int) -> float:
+    """How much longer than alone warps take that come to one unit at times of their own.
+
+    load   sum of their shares busy / alone. They form a closed queue: with d = load / warps of its time alone a warp is
+           served, and waits for the warps that it finds there, whose number is the average with itself left out
+           (Bard's and Schweitzer's approximation of mean value analysis). 1 for one warp, ``load`` for many.
+    """
+    if warps == 0:
+        return 1.0
+    served = load / warps
+    elsewhere = 1 - served
+    half = (load - elsewhere) / 2
+    return elsewhere + half + np.sqrt(half * half + served * elsewhere)

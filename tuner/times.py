@@ -1,6 +1,6 @@
 """Predicted times of all candidates of a frame, by each model."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,43 +21,67 @@ MODELS = ("paper", "modern", "rt-unit")
 """The paper's; ours, which knows caches; ours, which also knows the ray-tracing unit."""
 
 
-def candidate_times(
-    model: str, renderer: Renderer, device: Device, camera: Camera, size: tuple[int, int], candidates: Candidates,
-    hits: Hits, resident_blocks: int, readings: Readings, look: Look,
-) -> NDArray[np.float64]:  # fmt: skip
-    """Milliseconds of each candidate, float64[candidates].
+@dataclass(frozen=True)
+class Looked:
+    """Work of a frame at each knot of a section of candidates."""
 
-    hits  of the frame before. Raises ``UserError`` where the model does not fit the program or the device.
+    section: Section
+    work: list[Executed]
+
+
+Looks = list[Looked]
+
+
+def look(
+    renderer: Renderer, device: Device, camera: Camera, size: tuple[int, int], candidates: Candidates, how: Look
+) -> Looks:
+    """Work of a frame in every section, looked at or on the straight line through two numbers of rays.
+
+    Raises ``UserError`` for a device without caches.
+    """
+    caches, made = caches_of(device), []
+    for section in candidates.sections:
+        knob = section.knob
+        values = knob.looked or (float(knob.values[0]), float(knob.values[0]) + how.probes)
+        work = [renderer.execute(camera, size, section.at(value), caches, how.warps) for value in values]
+        if not knob.looked:
+            first, second = values
+            work = [work[0].towards(work[1], (value - first) / (second - first)) for value in knob.knots]
+        made.append(Looked(section, work))
+    return made
+
+
+def times_of(
+    looks: Looks, renderer: Renderer, device: Device, size: tuple[int, int], hits: Hits, resident_blocks: int,
+    knows_rays: bool,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Milliseconds of each candidate by our model, float64[candidates].
+
+    hits  of the frame before. Raises ``UserError`` where the model does not fit the device.
     """
     made = []
-    for section in candidates.sections:
-        if model == "paper":
-            made.append(_by_paper(renderer, device, camera, size, section, readings))
-            continue
-        knob, knows_rays = section.knob, model == "rt-unit"
+    for each in looks:
+        knob = each.section.knob
         cycles = [
             predict_cycles(
-                device, executed, hits, renderer.blocks(section.at(value).scaled(size)), resident_blocks, knows_rays
+                device, work, hits, renderer.blocks(each.section.at(value).scaled(size)), resident_blocks, knows_rays
             )
-            for value, executed in zip(
-                knob.knots, _executed(renderer, device, camera, size, section, look), strict=True
-            )
+            for value, work in zip(knob.knots, each.work, strict=True)
         ]
         made.append(np.interp(knob.values, knob.knots, cycles))
     return np.asarray(device.milliseconds(np.concatenate(made)), np.float64)
 
 
-def _executed(
-    renderer: Renderer, device: Device, camera: Camera, size: tuple[int, int], section: Section, look: Look
-) -> list[Executed]:
-    """Work of each knot: looked at, or on the straight line through two numbers of rays."""
-    knob, caches = section.knob, caches_of(device)
-    values = knob.looked or (float(knob.values[0]), float(knob.values[0]) + look.probes)
-    looked = [renderer.execute(camera, size, section.at(value), caches, look.warps) for value in values]
-    if knob.looked:
-        return looked
-    first, second = values
-    return [looked[0].towards(looked[1], (value - first) / (second - first)) for value in knob.knots]
+def paper_times(
+    renderer: Renderer, device: Device, camera: Camera, size: tuple[int, int], candidates: Candidates,
+    readings: Readings,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Milliseconds of each candidate by the paper's model, float64[candidates].
+
+    Raises ``UserError`` for a program whose rays a ray-tracing unit traces.
+    """
+    made = [_by_paper(renderer, device, camera, size, section, readings) for section in candidates.sections]
+    return np.asarray(device.milliseconds(np.concatenate(made)), np.float64)
 
 
 def _by_paper(

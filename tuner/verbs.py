@@ -65,6 +65,9 @@ def add_study(verbs: Any) -> None:
     made.add_argument("--first", type=int, metavar="N", help="render the first N frames of each orbit, and turns of N (default: all)")  # fmt: skip # noqa: E501
     made.add_argument("--tracing", choices=TRACINGS, default="software", help="as for run (default: %(default)s)")
     made.add_argument("--no-oracle", action="store_true", help="leave out the oracle, which renders several frames for each one: the study is shorter, and lacks the rows of the best possible choice")  # fmt: skip # noqa: E501
+    made.add_argument("--part", type=int, default=1, metavar="K", help="a K-th of each GPU's SMs and memory partitions, at least two SMs: a small frame keeps them as busy as a large one the whole (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--no-turn", action="store_true", help="leave out the turn of the first scene")
+    made.add_argument("--others", type=int, metavar="N", help="controllers besides feedback render the first N frames (default: all)")  # fmt: skip # noqa: E501
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps what was rendered")
 
@@ -135,6 +138,8 @@ def choose_verb(arguments: argparse.Namespace) -> int:
       python -m tuner choose forest --device radeon-5870 --target-ms 40 --prefer below --shadow-rays 1
       python -m tuner choose cornell --device geforce-8800 --target-ms 5 --knob occlusion-rays --knob scale
     """
+    from tqdm import tqdm
+
     from rayplay.tracer.scenes import load
     from rayplay.tuner.controller import Policy, choose
     from rayplay.tuner.device import read_device
@@ -143,12 +148,17 @@ def choose_verb(arguments: argparse.Namespace) -> int:
     from rayplay.tuner.plant import no_plant
 
     policy, found = Policy(arguments.prefer), _candidates(arguments)
-    readings, device, scene = _readings(arguments.reading), read_device(arguments.device), load(arguments.scene)
-    loop = Loop(
-        SoftwareRenderer(scene), device, no_plant, arguments.size, arguments.target_ms, found, policy, "paper",
-        readings=readings,
-    )  # fmt: skip
-    times = loop.times(scene.camera)
+    readings, device = _readings(arguments.reading), read_device(arguments.device)
+    with tqdm(total=3, desc="scene, tree, look", unit="step", disable=None, leave=False) as progress:
+        scene = load(arguments.scene)
+        progress.update()
+        renderer = SoftwareRenderer(scene)
+        progress.update()
+        loop = Loop(
+            renderer, device, no_plant, arguments.size, arguments.target_ms, found, policy, "paper", readings=readings
+        )
+        times = loop.times(scene.camera)
+        progress.update()
     chosen = choose(times, arguments.target_ms, policy)
     rows = [(*found.place(number), float(times[number]), number == chosen) for number in range(len(times))]
     lines = [
@@ -234,9 +244,13 @@ def study_verb(arguments: argparse.Namespace) -> int:
     first = arguments.frames if arguments.first is None else arguments.first
     if not 2 <= first <= arguments.frames:
         raise UserError(f"--first {first}: must be 2 to the {arguments.frames} frames")
+    if not 1 <= arguments.part <= 64:
+        raise UserError(f"--part {arguments.part}: must be 1 to 64")
+    if arguments.others is not None and arguments.others < 2:
+        raise UserError(f"--others {arguments.others}: must be 2 or more")
     plan = Plan(
         arguments.scenes, arguments.gpu, arguments.frames, first, arguments.size, arguments.rays, arguments.tracing,
-        not arguments.no_oracle,
+        not arguments.no_oracle, arguments.part, arguments.others, not arguments.no_turn,
     )  # fmt: skip
     lines = run_study(plan, arguments.out, arguments.store)
     answer(arguments, lines, lambda: [{"page": str(arguments.out / "README.md")}])

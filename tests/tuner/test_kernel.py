@@ -114,6 +114,17 @@ def test_occlusion_darkens_corners_and_shadow_rays_what_the_light_does_not_see(c
     assert set(np.unique(cornell.render(camera, (32, 24), Settings(0, 0.1, 1))[..., 2])) <= {0.5, 1.0, 0.0}
 
 
+@pytest.mark.parametrize("settings", [Settings(4, 0.1), Settings(2.25, 0.3, 1.5)])
+def test_the_hosts_look_visits_what_the_program_visits(cornell: SoftwareRenderer, settings: Settings) -> None:
+    """Except rays along an edge; sines are approximate in the program."""
+    camera = cornell.scene.camera
+    host, program = (look(camera, 44, 36, settings) for look in (cornell.look, cornell.look_by_program))
+    assert host.shape == program.shape
+    for name in host.dtype.names or ():
+        assert (host[name] == program[name]).mean() > 0.99
+    assert host["nodes"].mean() == pytest.approx(program["nodes"].mean(), rel=5e-3)
+
+
 def test_a_look_counts_what_the_rays_visit(cornell: SoftwareRenderer) -> None:
     """More rays visit more, a longer radius too; the load's averages are the visits'."""
     camera = cornell.scene.camera

@@ -13,13 +13,13 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
-from rayplay.tuner.controller import choose
+from rayplay.tuner.controller import Policy, choose
 from rayplay.tuner.device import Caches, as_toml, names, read_device
 from rayplay.tuner.fit import fit
 from rayplay.tuner.hardware import HardwareRenderer
 from rayplay.tuner.kernel import SoftwareRenderer
 from rayplay.tuner.knobs import KNOBS, candidates, knob
-from rayplay.tuner.loop import Loop
+from rayplay.tuner.loop import Known, Loop, Remembered
 from rayplay.tuner.plant import DECIDING, Measured, Plant, no_plant
 from rayplay.tuner.report import run_controllers, table_text, write_rows
 from rayplay.tuner.settings import Settings
@@ -125,6 +125,54 @@ def test_each_knob_has_times_that_rise_with_quality(renderer: SoftwareRenderer, 
     assert len(times) == len(found.settings)
     assert times[0] < times[-1]
     assert (np.diff(times) >= -0.1 * times[:-1]).all()
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_each_knob_holds_the_target_in_the_closed_loop(renderer: SoftwareRenderer, name: str) -> None:
+    """On a plant 1.3 times as slow as the model, that jumps to more: after ten frames within 2 %, or nearest."""
+    found = candidates([knob(name, 8)], Settings(16))
+    loop = Loop(renderer, read_device("geforce-580"), no_plant, SIZE, 1.0, found, Policy(hysteresis=0), "paper")
+    times = loop.times(renderer.scene.camera)
+    jump = min(1.25, float(times[-1] / times[0]) ** 0.5)
+    target = 1.3 * float((jump * times[0] * times[-1]) ** 0.5)
+    rendered: list[Settings] = []
+
+    def plant(camera: Camera, settings: Settings) -> Measured:
+        rendered.append(settings)
+        slow = 1.3 if len(rendered) <= 12 else 1.3 * jump
+        return Measured(slow * float(times[found.settings.index(settings)]))
+
+    held = replace(loop, plant=plant, target_ms=target)
+    away = [abs(frame.measured_ms / target - 1) for frame in held.run([renderer.scene.camera] * 24, "feedback")]
+    for slow, settled in ((1.3, away[10:12]), (1.3 * jump, away[22:])):
+        assert max(settled) <= max(0.02, 1.05 * float(np.abs(slow * times / target - 1).min()))
+    assert away[0] > 0.04
+    assert len(set(rendered)) > 1
+
+
+def test_a_known_frame_starts_the_loop_without_an_error(renderer: SoftwareRenderer) -> None:
+    loop, path = gained(renderer, 1.5), cameras(renderer.scene, "orbit", 100)[:3]
+    first = choose(1.5 * loop.times(path[0]), loop.target_ms)
+    known = Known(path[0], first, loop.plant(path[0], loop.candidates.settings[first]))
+    frames = {name: list(loop.run(path, name, known)) for name in ("feedback", "feed-forward", "previous", "none")}
+    assert frames["feedback"][0].predicted_ms == pytest.approx(frames["feedback"][0].measured_ms)
+    assert frames["feed-forward"][0].predicted_ms == pytest.approx(frames["feed-forward"][0].measured_ms / 1.5)
+    assert {frame.value for frame in frames["none"]} == {loop.candidates.place(first)[1]}
+
+
+def test_after_a_change_of_the_scene_the_most_similar_frame_is_remembered() -> None:
+    past = Remembered([(100.0, Measured(1.0)), (9.0, Measured(2.0)), (10.0, Measured(3.0))])
+    assert [past.like(work).ms for work in (12.0, 19.0, 80.0, 150.0, 4.0)] == [3.0, 3.0, 1.0, 1.0, 2.0]
+    assert Remembered([(1.0, Measured(1.0)), (1.0, Measured(2.0))]).like(9.0).ms == 2.0
+
+
+def test_looks_are_kept_for_other_controllers(renderer: SoftwareRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = candidates([knob("occlusion_rays", 8)], Settings())
+    loop = Loop(renderer, read_device("mobile"), no_plant, SIZE, 0.05, found, resident_blocks=8, seen={})
+    times, counted = loop.times(CAMERA), []
+    monkeypatch.setattr(SoftwareRenderer, "execute", lambda *_: counted.append(1))
+    np.testing.assert_array_equal(loop.times(CAMERA), times)
+    assert not counted
 
 
 def test_where_the_least_is_too_slow_the_next_knob_is_lowered(renderer: SoftwareRenderer) -> None:

@@ -11,7 +11,6 @@ from rayplay.tuner.device import Device, read_device
 from rayplay.tuner.model import CASES, Launch, predict
 from tests.tuner import expected
 
-NEAR = {"rtol": 1e-6}
 SHORT = {"rtol": 1e-4}  # values of five digits
 
 
@@ -21,34 +20,6 @@ def instructions(compute: float, uncoalesced: float, coalesced: float) -> Instru
 
 def milliseconds(device: Device, found: Instructions) -> np.ndarray:
     return device.milliseconds(predict(device, expected.LAUNCH, found).cycles)
-
-
-@pytest.mark.parametrize("reading", expected.COUNTS)
-def test_counts_of_the_worked_example(reading: str) -> None:
-    found = count_instructions(expected.KERNEL, expected.LOAD, expected.RAYS, readings=Readings(reading))
-    values = (found.compute, found.uncoalesced, found.coalesced, found.memory)
-    np.testing.assert_allclose(values, expected.COUNTS[reading], **NEAR)
-
-
-@pytest.mark.parametrize("name", expected.PREDICTED)
-def test_the_worked_example(name: str) -> None:
-    *numbers, case, cycles, time = expected.PREDICTED[name]
-    device = read_device(name)
-    made = predict(device, expected.LAUNCH, count_instructions(expected.KERNEL, expected.LOAD, expected.RAYS))
-    values = (made.warps, made.latency_cycles, made.departure_cycles, made.compute_cycles, made.memory_cycles)
-    np.testing.assert_allclose((*values, made.compute_parallelism, made.memory_parallelism), numbers, **NEAR)
-    assert CASES[int(made.case)] == case
-    np.testing.assert_allclose((made.cycles, device.milliseconds(made.cycles)), (cycles, time), **NEAR)
-
-
-@pytest.mark.parametrize("key", expected.BRANCHES)
-def test_a_case_each(key: tuple[str, float, float, float]) -> None:
-    case, mwp, cwp, time = expected.BRANCHES[key]
-    device = read_device(key[0])
-    made = predict(device, expected.LAUNCH, instructions(*key[1:]))
-    assert CASES[int(made.case)] == case
-    values = (made.memory_parallelism, made.compute_parallelism, device.milliseconds(made.cycles))
-    np.testing.assert_allclose(values, (mwp, cwp, time), **NEAR)
 
 
 @pytest.mark.parametrize("name", expected.SWEEP_MS)
@@ -86,14 +57,6 @@ def test_more_instructions_cost_more_within_a_case() -> None:
     assert (steps[same] > 0).all()
     times = device.milliseconds(made.cycles)
     np.testing.assert_allclose(times[1:3], (3.598, 3.329), rtol=2e-4)
-
-
-def test_the_example_of_hong_and_kim() -> None:
-    gpu = hong_kim.Gpu(16, 1.0, 80.0, 420, 10, 4, 4)
-    made = hong_kim.evaluate(gpu, hong_kim.Kernel(128, 80, 5, 27, 6, 0, barriers=6))
-    assert (made.warps, made.latency_cycles, made.departure_cycles, made.case) == (20, 730, 320, "memory")
-    assert (made.memory_parallelism, made.memory_cycles, made.compute_cycles) == (2.28125, 4380, 132)
-    np.testing.assert_allclose((made.cycles, made.barrier_cycles), (38428.1875, 12300), rtol=1e-12)
 
 
 def test_the_short_form_is_hong_and_kims() -> None:

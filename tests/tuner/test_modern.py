@@ -15,7 +15,9 @@ from rayplay.tuner.executed import Executed, in_order_cycles
 from rayplay.tuner.hardware import HardwareRenderer
 from rayplay.tuner.kernel import SoftwareRenderer
 from rayplay.tuner.modern import Hits, predict_cycles
+from rayplay.tuner.schedule import slowed
 from rayplay.tuner.settings import Settings
+from rayplay.tuner.traced import record_steps
 
 CACHES = Caches(20.0, 100.0, 300.0, 5.0, 1.0, 7.0)
 DEVICE = Device("made up", 100.0, 10, 32, 0.5, 16, 1.0, 300.0, 4.0, 1.0, True, CACHES)
@@ -23,23 +25,25 @@ WORK = (1000, 4000, 10, 40, 20, 100)
 EXECUTED = Executed(np.array(WORK, np.float64).reshape(1, 1, -1), 1)
 HITS = Hits(0.5, 0.5, 4.0, 0.5, 0.5)
 ALONE = 4000 + 188.75 * 10 + 150  # L = 20 / 16 + (1 - 1 / 16) (100 + 300) / 2; 40 * 4 - 10 depart
-RECORD = 8 + (1 - 0.25) * ((100 + 300) / 2 - 20)
+RECORD = 8 + (1 - 0.5) * ((100 + 300) / 2 - 20)
 
 
 @pytest.mark.parametrize(
-    ("device", "hits", "resident", "per_warp"),
+    ("device", "hits", "resident", "busy"),
     [
-        (DEVICE, HITS, 1, ALONE),
-        (DEVICE, HITS, 4, ALONE / 4),
+        (DEVICE, HITS, 1, 500),
+        (DEVICE, HITS, 4, 500),
         (DEVICE, HITS, 32, 0.5 * 1000),  # issue
-        (replace(DEVICE, uncoalesced_delay_cycles=100.0), HITS, 32, 100 * 40 * 4),  # sectors
-        (replace(DEVICE, bandwidth_gbytes_per_s=1.0), HITS, 32, 40 * 4 * 0.25 * 32 / (1.0 / 10)),  # bandwidth
+        (replace(DEVICE, uncoalesced_delay_cycles=5.0), HITS, 32, 5 * 40 * 4),  # sectors
+        (replace(DEVICE, bandwidth_gbytes_per_s=10.0), HITS, 32, 40 * 4 * 0.25 * 32 / (10.0 / 10)),  # bandwidth
     ],
 )
-def test_each_bound_by_hand(device: Device, hits: Hits, resident: int, per_warp: float) -> None:
+def test_each_bound_by_hand(device: Device, hits: Hits, resident: int, busy: float) -> None:
     """Of many equal warps, in whole turns of 10 cores."""
+    alone = max(ALONE + (device.uncoalesced_delay_cycles - 1) * 150, busy)
     cycles = predict_cycles(device, EXECUTED, hits, 320, resident)
-    assert cycles == pytest.approx(7 + 320 / 10 * per_warp)
+    waves = 32 // resident
+    assert cycles == pytest.approx(7 + waves * alone * slowed(busy / alone * resident, resident))
 
 
 def test_instructions_in_order_by_hand() -> None:
@@ -51,16 +55,20 @@ def test_instructions_in_order_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "resident", "per_warp"),
+    ("unit", "measured", "resident", "traced", "busy"),
     [
-        (RayUnit(4, 8.0, 1.0), 1, ALONE + 20 * RECORD),
-        (RayUnit(4, 8.0, 1.0), 32, 20 * RECORD / 4),  # four warps at a time
-        (RayUnit(4, 8.0, 50.0), 32, 100 * 50.0),  # requests
+        (RayUnit(4, 8.0, 1.0), 0.0, 1, 20 * RECORD + 100, 20 * RECORD / 4 + 25),
+        (RayUnit(4, 8.0, 1.0), 0.0, 32, 20 * RECORD + 100, 20 * RECORD / 4 + 25),  # four warps at a time
+        (RayUnit(4, 8.0, 50.0), 0.0, 32, 20 * RECORD + 5000, 5000),  # requests
+        (RayUnit(1, 8.0, 1.0), 77.0, 32, 20 * 77, 20 * 77),  # as the counters said
     ],
 )
-def test_bounds_of_the_ray_tracing_unit_by_hand(unit: RayUnit, resident: int, per_warp: float) -> None:
-    device = replace(DEVICE, rays=unit)
-    assert predict_cycles(device, EXECUTED, HITS, 320, resident, True) == pytest.approx(7 + 320 / 10 * per_warp)
+def test_bounds_of_the_ray_tracing_unit_by_hand(
+    unit: RayUnit, measured: float, resident: int, traced: float, busy: float
+) -> None:
+    device, alone = replace(DEVICE, rays=unit), ALONE + traced
+    cycles = predict_cycles(device, EXECUTED, replace(HITS, record_cycles=measured), 320, resident, True)
+    assert cycles == pytest.approx(7 + 32 // resident * alone * slowed(max(busy, 500) / alone * resident, resident))
 
 
 def test_a_device_without_what_the_model_needs_is_refused() -> None:
@@ -84,6 +92,7 @@ def test_counts_of_all_warps_are_the_traces(kind: type, rays: float, tmp_path: P
     if kind is HardwareRenderer:
         records, requests = unit_work(trace)
         assert (found.records.sum(), found.requests.sum()) == (records, requests)
+        assert record_steps(trace) == records
         assert 0 < records < requests
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rayplay.tuner.plant import Measured, Plant
 from rayplay.tuner.study.plan import Plan, distances
-from rayplay.tuner.study.run import run_study
+from rayplay.tuner.study.run import part_of, run_study
 
 PLAN = Plan(["cornell"], ["mobile"], 12, 3, (24, 16), 16, "rt-unit")
 
@@ -25,6 +25,15 @@ def test_a_second_run_renders_nothing_and_writes_the_same(tmp_path: Path, monkey
     ]  # fmt: skip
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("name", "factor", "left"), [
+    ("mobile", 1, (8, 4)), ("mobile", 4, (2, 1)), ("mobile", 64, (2, 1)), ("rtx2060", 6, (5, 2)),
+    ("rtx2060", 64, (2, 1)), ("rtx3070", 64, (2, 1)), ("orin", 64, (2, 2)),
+])  # fmt: skip
+def test_a_part_of_a_gpu_has_two_sms_at_least(name: str, factor: int, left: tuple[int, int]) -> None:
+    gpu = part_of(name, factor)
+    assert (gpu.sm.count, gpu.memory.count) == left
 
 
 def test_distances_by_hand() -> None:

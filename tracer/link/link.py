@@ -57,9 +57,10 @@ def refuse_raygen_payload(linked: LinkedLaunch, raygen: int) -> None:
 
 
 def _refuse(f: LinkedFunction, names: str, why: str) -> None:
+    is_refused = re.compile(names).fullmatch
     for i in f.function.body:
         name = i.opcode if i.call is None else i.callee
-        if re.fullmatch(names, name):
+        if is_refused(name):
             place = f"{f.module.source_name}:{i.position.line}:{i.position.column}"
             raise UserError(f"{place}: {name} {why}")
 

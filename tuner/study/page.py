@@ -35,18 +35,24 @@ def page(plan: Plan, parts: Sequence[Animation]) -> Iterator[str]:
         "",
         f"{frames} of {plan.size[0]}x{plan.size[1]} pixels; the target is the time of the scene's own view "
         f"with {plan.rays} rays, traced {'by the ray-tracing unit' if plan.tracing == 'rt-unit' else 'in software'}. "
-        "The GPUs are simulated. Frames of this size are executed as a whole before they are predicted, with as many "
-        f"rays as the target has, and {4 * plan.rays} rays at most are chosen.",
+        f"The GPUs are simulated{_part(plan)}. "
+        "Every controller knows the time of the target's frame. Frames of this size are executed as a whole before "
+        f"they are predicted, with as many rays as the target has, and {4 * plan.rays} rays at most are chosen.",
+        *(["", f"Controllers besides feedback render the first {plan.others} frames."] * (plan.others is not None)),
         "",
         "| the paper | here | figures |",
         "|---|---|---|",
     )
     for text, pairs in _findings(found, orbits, turns):
+        if not pairs:
+            continue
         holds = all(less < more for less, more in pairs)
         shown = ", ".join(f"{100 * less:.1f} < {100 * more:.1f} %" for less, more in pairs)
         yield f"| {text} | {'holds' if holds else '**does not hold**'} | {shown} |"
     yield from ("", "| figure | asked, at most | here |", "|---|---|---|")
     for text, most, values in _asked(found, orbits, turns):
+        if not values:
+            continue
         shown = ", ".join(f"{100 * value:.1f}" for value in values)
         verdict = "" if all(value <= most for value in values) else "**missed:** "
         yield f"| {text} | {100 * most:g} % | {verdict}{shown} |"
@@ -88,6 +94,15 @@ def _tables(found: Found, parts: Sequence[Animation]) -> Iterator[str]:
     yield from ("", *(f"![{part.stem}]({part.stem}.png)\n" for part in parts))
 
 
+def _part(plan: Plan) -> str:
+    if plan.part == 1:
+        return ""
+    return (
+        f", as parts: their SMs and memory partitions divided by {plan.part} or, where less than two SMs or a "
+        "partition would be left, by as much as may be, which a small frame keeps as busy as a large one the whole"
+    )
+
+
 def _command(plan: Plan) -> str:
     scenes = " ".join(Path(scene).name for scene in plan.scenes)
     gpus = " ".join(f"--gpu {gpu}" for gpu in plan.gpus)
@@ -95,7 +110,8 @@ def _command(plan: Plan) -> str:
     rest = f" --first {plan.first}" * (plan.first != plan.frames) + f" --tracing {plan.tracing}" * (
         plan.tracing != "software"
     )
-    rest += " --no-oracle" * (not plan.oracle)
+    rest += " --no-oracle" * (not plan.oracle) + f" --part {plan.part}" * (plan.part > 1)
+    rest += f" --others {plan.others}" * (plan.others is not None) + " --no-turn" * (not plan.turn)
     return f"python -m tuner study {scenes} {gpus} --frames {plan.frames} --size {size} --rays {plan.rays}{rest}"
 
 

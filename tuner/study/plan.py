@@ -16,6 +16,9 @@ class Plan:
     rays     of ambient occlusion, with which the first frame's time is the target.
     tracing  "software" or "rt-unit".
     oracle   whether the controller that tries all candidates runs.
+    part     of the GPUs: their SMs and memory partitions are divided by it, so that a small frame keeps them busy.
+    turn     whether the first scene's turn runs.
+    others   first frames of an orbit that the controllers besides feedback render.
     """
 
     scenes: Sequence[str]
@@ -26,6 +29,9 @@ class Plan:
     rays: int
     tracing: str = "software"
     oracle: bool = True
+    part: int = 1
+    others: int | None = None
+    turn: bool = True
 
 
 @dataclass(frozen=True)
