@@ -33,7 +33,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit found: the description, its values, and every calibration row with what it leaves unexplained."""
+    """The description that a fit found, its values, and every calibration row with the error that stays."""
 
     gpu: Gpu
     moved: list[Moved]
@@ -44,7 +44,7 @@ class Fit:
         return [f"{each.key}={each.after}" for each in self.moved]
 
     def lines(self) -> list[str]:
-        """What moved, then what stays."""
+        """Values that moved, then errors that stay."""
         made = [f"{'value':<28}{'before':>8}{'after':>8}  bounds"]
         made += [f"{m.key:<28}{m.before:>8}{m.after:>8}  {m.bounds[0]} to {m.bounds[1]}" for m in self.moved]
         made.append(f"{'calibration row':<28}{'measured':>10}{'replayed':>10}{'left':>8}")

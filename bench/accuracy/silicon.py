@@ -1,7 +1,7 @@
 """GPU descriptions against published measurements of the cards: micro-benchmarks and kernel times, every row.
 
 Command: ``python -m bench.accuracy.silicon [--cards rtx3060 ...] [--kernels add_row ...] [--out FILE.csv]``; the tables
-are those of the data folder (``RAYPLAY_DATA``, reference/hardware). Kernel times: the six textbook kernels
+lie in the data folder (``RAYPLAY_DATA``, reference/hardware). Kernel times: the six textbook kernels
 (docs/sources/measurements.md#textbook-kernels), each at a size that a replay takes seconds for, beside the mean of
 launches back to back less 5 us of launch; rows above 50 us. Prints a line a row, then the errors of calibration and
 check rows apart (``silicon.correlate``); --out has every row.

@@ -1,4 +1,4 @@
-"""Latencies of PTX instructions as a GPU has them, in place of those that a trace was characterised with.
+"""Latencies of PTX instructions as a GPU has them, in place of the ones in a trace.
 
 A trace's characterisation has the slots of variable latencies, which do not depend on the GPU, and the stalls of fixed
 ones, which do. The stalls are made anew: each block issues in order and as early as its results allow, as when the
