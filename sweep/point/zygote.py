@@ -1,8 +1,10 @@
 """A process that has everything loaded and forks a process for each task: ``python -m rayplay.sweep.point.zygote FD``.
 
-To start Python, import numba and load the engine's machine code takes 2 s; to fork a process that has done so takes
-milliseconds. A death then costs one task. The zygote is single-threaded, so that a fork is safe. It ends, with all
-that it forked, when its driver has ended, however that was.
+To start Python, import numba and load the engine's machine code takes 2 s; to fork a process that has done so, and to
+let it copy what it changes, takes 30 to 50 ms. A process therefore serves up to ``MOST_TASKS`` tasks of less than
+``SHORT_SECONDS``, one after the other; a longer one has its process for itself. A death costs the one task that runs.
+The zygote has one thread, so that a fork is safe. It ends, with all that it forked, when its driver has ended, however
+that was.
 
 Messages are JSON over a socket that keeps their bounds: ``start`` with a task and its limits comes in, ``ended`` goes
 out.
@@ -19,8 +21,9 @@ import socket
 import sys
 import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import mapped_bytes
@@ -29,19 +32,23 @@ from rayplay.sweep.store.store import Outcome
 
 MOST_BYTES = 1 << 20  # of a message
 LOG_BYTES = 8192
+SHORT_SECONDS, MOST_TASKS = 2.0, 16
 _PR_SET_PDEATHSIG = 1
 
 
-class Child(NamedTuple):
-    """A process of a task. answer: end of the pipe on which its outcome comes; due: when its time is up."""
+@dataclass
+class Child:
+    """A process, and the task that it runs; without a key it is idle.
 
-    key: str
+    channel  its socket; due: when the task's time is up; seconds: how much it has.
+    """
+
     pid: int
-    handle: int
-    answer: int
-    log: Path
-    due: float
-    begun: float
+    channel: socket.socket
+    key: str = ""
+    log: Path = Path()
+    due: float = float("inf")
+    seconds: float = 0.0
 
 
 class Zygote:
@@ -49,7 +56,8 @@ class Zygote:
 
     def __init__(self, control: socket.socket, logs: Path) -> None:
         self.control, self.logs = control, logs
-        self.children: dict[int, Child] = {}
+        self.children: dict[int, Child] = {}  # by the file number of the channel
+        self.idle: list[Child] = []
         self.selector = selectors.DefaultSelector()
         self.selector.register(control, selectors.EVENT_READ)
 
@@ -58,12 +66,12 @@ class Zygote:
         while True:
             for ready, _ in self.selector.select(self._patience()):
                 if ready.fileobj is not self.control:
-                    self._reap(self.children[ready.fd])
+                    self._hear(self.children[ready.fd])
                 elif not self._obey():
                     return
             for child in [each for each in self.children.values() if each.due < time.monotonic()]:
                 os.kill(child.pid, signal.SIGKILL)
-                self._reap(child, f"took longer than its limit of {child.due - child.begun:g} s", "failed")
+                self._bury(child, "failed", f"took longer than its limit of {child.seconds:g} s")
 
     def _patience(self) -> float | None:
         due = min((child.due for child in self.children.values()), default=float("inf"))
@@ -78,72 +86,107 @@ class Zygote:
         if not message:
             return False
         given = json.loads(message)
-        self._start(given["task"], given["seconds"], given["memory_mb"])
+        child = self.idle.pop() if self.idle else self._forked()
+        child.key, child.seconds = given["task"]["key"], given["seconds"] or 0.0
+        child.log = self.logs / f"{child.key[:80]}.log"
+        child.due = time.monotonic() + child.seconds if child.seconds else float("inf")
+        try:
+            child.channel.send(json.dumps({**given, "log": str(child.log)}).encode())
+        except ConnectionError:  # it was killed while it was idle: its end will be heard of
+            pass
         return True
 
-    def _start(self, task: dict[str, Any], seconds: float | None, memory_mb: int | None) -> None:
-        log = self.logs / f"{task['key'][:80]}.log"
-        answer, told = os.pipe()
+    def _forked(self) -> Child:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
         pid = os.fork()
         if pid == 0:
-            os.close(answer)
-            self.selector.close()
             self.control.close()
-            _be_a_child(task, memory_mb, log, told)
-        os.close(told)
-        now = time.monotonic()
-        due = now + seconds if seconds else float("inf")
-        handle = os.pidfd_open(pid)
-        self.children[handle] = Child(task["key"], pid, handle, answer, log, due, now)
-        self.selector.register(handle, selectors.EVENT_READ)
+            ours.close()
+            _be_a_child(theirs)
+        theirs.close()
+        child = Child(pid, ours)
+        self.children[ours.fileno()] = child
+        self.selector.register(ours, selectors.EVENT_READ)
+        return child
 
-    def _reap(self, child: Child, reason: str = "", status: str = "") -> None:
-        """Tell the driver how a child ended."""
+    def _hear(self, child: Child) -> None:
+        """The outcome of a child's task, or its death."""
+        try:
+            message = child.channel.recv(MOST_BYTES)
+        except ConnectionError:
+            message = b""
+        if not message:
+            self._bury(child)
+            return
+        told = json.loads(message)
+        self._tell(child, told["status"], told["reason"])
+        if told["serves"]:
+            self.idle.append(child)
+        else:
+            self._bury(child)
+
+    def _bury(self, child: Child, status: str = "killed", reason: str = "") -> None:
+        """Reap a child that ends, and tell what became of its task, if it had one."""
         _, code, _ = os.wait4(child.pid, 0)
-        with os.fdopen(child.answer, "rb") as pipe:
-            told = pipe.read()
-        self.selector.unregister(child.handle)
-        del self.children[child.handle]
-        os.close(child.handle)
-        found = json.loads(told) if told and not status else {}
-        if not found:
-            number = os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0
-            died = f"died of signal {signal.Signals(number).name}" if number else f"ended with code {code >> 8}"
-            more = ", perhaps for lack of memory" if number == signal.SIGKILL else ""
-            found = {"status": status or "killed", "reason": reason or f"its process {died}{more}"}
+        self.selector.unregister(child.channel)
+        del self.children[child.channel.fileno()]
+        child.channel.close()
+        if child in self.idle:
+            self.idle.remove(child)
+        if child.key:
+            self._tell(child, status, reason or how_it_ended(code))
+
+    def _tell(self, child: Child, status: str, reason: str) -> None:
         try:
             log = child.log.read_bytes()[-LOG_BYTES:].decode(errors="replace")
             child.log.unlink()
         except OSError:
             log = ""
-        self.control.send(json.dumps({"key": child.key, "log": log, **found}).encode())
+        self.control.send(json.dumps({"key": child.key, "log": log, "status": status, "reason": reason}).encode())
+        child.key, child.due = "", float("inf")
 
 
-def _be_a_child(task: dict[str, Any], memory_mb: int | None, log: Path, told: int) -> None:
-    """Perform a task and leave the process."""
-    code = 1
+def how_it_ended(code: int) -> str:
+    """A process's end in words, of its wait status."""
+    if not os.WIFSIGNALED(code):
+        return f"its process ended with code {os.waitstatus_to_exitcode(code)}"
+    name = signal.Signals(os.WTERMSIG(code)).name
+    return f"its process died of signal {name}" + (", perhaps for lack of memory" if name == "SIGKILL" else "")
+
+
+def _be_a_child(channel: socket.socket) -> NoReturn:
+    """Perform tasks and leave the process: after the first that is long, the ``MOST_TASKS``-th, and any failure."""
     try:
-        _die_with_parent()
-        handle = os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        os.dup2(handle, 1)
-        os.dup2(handle, 2)
-        found = _attempted(task, memory_mb)
-        with os.fdopen(told, "wb") as pipe:
-            pipe.write(json.dumps({"status": found.status, "reason": found.reason}).encode())
-        sys.stdout.flush()
-        sys.stderr.flush()
-        code = 0
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in range(1, MOST_TASKS + 1):
+            message = channel.recv(MOST_BYTES)
+            if not message:
+                break
+            given, begun = json.loads(message), time.monotonic()
+            handle = os.open(given["log"], os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            for number_of_stream in (1, 2):
+                os.dup2(handle, number_of_stream)
+            os.close(handle)
+            found = _attempted(given["task"], given["memory_mb"])
+            is_short = time.monotonic() - begun < SHORT_SECONDS and found.status in ("done", "again")
+            serves = is_short and number < MOST_TASKS
+            sys.stdout.flush()
+            sys.stderr.flush()
+            channel.send(json.dumps({"status": found.status, "reason": found.reason, "serves": serves}).encode())
+            if not serves:
+                break
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
-    finally:
-        os._exit(code)
+        os._exit(1)
+    os._exit(0)
 
 
 def _attempted(task: dict[str, Any], memory_mb: int | None) -> Outcome:
-    if memory_mb:
-        most = mapped_bytes() + (memory_mb << 20)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    most = mapped_bytes() + (memory_mb << 20) if memory_mb else resource.RLIM_INFINITY
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
     return attempted(task)
 
 
@@ -161,12 +204,6 @@ def attempted(task: dict[str, Any]) -> Outcome:
     except Exception as error:
         traceback.print_exc()
         return Outcome(task["key"], "failed", f"{type(error).__name__}: {error}")
-
-
-def _die_with_parent() -> None:
-    """Have the system kill this process when the one that forked it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def warm(task: dict[str, Any]) -> None:
@@ -197,6 +234,7 @@ def main() -> None:
         except Exception:  # each point will say what is wrong with it
             traceback.print_exc()
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # a child would copy free pages to use them
     gc.freeze()
     control.send(json.dumps({"ready": True}).encode())
     Zygote(control, logs).run()

@@ -92,11 +92,13 @@ class Compare:
     objectives  metric, key of a GPU, or ``cost`` -> ``min`` or ``max``.
     cost        key of a GPU -> weight: the cost of a design is the sum of value x weight.
     base        values of the base design; the first design without.
+    noise       whether the base is also replayed with latencies off by a cycle, for the noise floor.
     """
 
     objectives: dict[str, str] = field(default_factory=lambda: {"gpu_cycles": "min"}, metadata=_all_of(SENSES))
     cost: dict[str, float] = field(default_factory=dict)
     base: dict[str, Any] = field(default_factory=dict)
+    noise: bool = False
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,13 @@ class Point(NamedTuple):
 
 
 class Space(NamedTuple):
-    """All points of a sweep, in the order of its file."""
+    """All points of a sweep, in the order of its file; the last ``twins`` are of the base with a latency off."""
 
     sweep: Sweep
     inputs: list[Input]
     designs: list[Values]
     points: list[Point]
+    twins: int
 
 
 def space(sweep: Sweep) -> Space:
@@ -65,7 +66,38 @@ def space(sweep: Sweep) -> Space:
         for gpu, plugin, model, method, seed, number in product(*lists, sweep.seeds, range(len(made)))
         if given.scene is None or seed == given.seed
     ]
-    return Space(sweep, inputs, made, points)
+    twins = list(_twins(sweep, inputs, made)) if sweep.compare.noise else []
+    return Space(sweep, inputs, made, points + twins, len(twins))
+
+
+def base_of(sweep: Sweep, made: list[Values]) -> int:
+    """Number of the design that others are compared with: the first that has the values of ``compare.base``."""
+    wanted = sweep.compare.base.items()
+    for number, values in enumerate(made):
+        if all(values.get(key) == value for key, value in wanted):
+            return number
+    raise UserError(f"compare.base: a design must have the values {dict(wanted)}, but none has")
+
+
+def _twins(sweep: Sweep, inputs: list[Input], made: list[Values]) -> Iterator[Point]:
+    """Points of the base with a latency, or its start, off by some cycles; their designs are added to ``made``."""
+    from rayplay.replay.gpu.description import load
+    from rayplay.replay.unit.schema import literal
+    from rayplay.zatel.changes.noise import OFFSETS
+
+    base = dict(made[base_of(sweep, made)])
+    for gpu in sweep.gpus:
+        known = load(gpu, [f"{key}={literal(value)}" for key, value in base.items()])
+        for l2, dram, start in OFFSETS:
+            off = {
+                "l2.latency_cycles": known.l2.latency_cycles + l2,
+                "dram.latency_cycles": max(0, known.dram.latency_cycles + dram),
+                "sm.kernel_launch_cycles": known.sm.kernel_launch_cycles + start,
+            }  # fmt: skip
+            made.append(base | off)
+            for place, given in enumerate(inputs):
+                seed = given.seed if given.scene is not None else sweep.seeds[0]
+                yield Point(place, gpu, sweep.plugins[0], sweep.models[0], sweep.methods[0], seed, len(made) - 1)
 
 
 def _inputs(sweep: Sweep) -> Iterator[Input]:
