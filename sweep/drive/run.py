@@ -80,7 +80,7 @@ def executor(how: How, space: Space) -> Iterator[Executor]:
 def driving(how: How, space: Space, store: Store) -> Iterator[Callable[[Sequence[Job], str], Report]]:
     """A function that follows jobs to their end, as often as one likes, with one executor and one driver's claims."""
     ends_at = time.monotonic() + how.stop_after if how.stop_after else float("inf")
-    memory = how.memory_mb or SHARE_OF_MEMORY * free_mb()
+    memory = how.memory_mb or (float("inf") if how.executor == "dask" else SHARE_OF_MEMORY * free_mb())
 
     def is_done(task: dict[str, Any]) -> bool:
         if task["kind"] == "render":

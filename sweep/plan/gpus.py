@@ -68,7 +68,9 @@ class Gpus:
         """Digest of a section, which is kept, so that its identity stays its own."""
         held = self._digests.get(id(section))
         if held is None:
-            plain = dataclasses.asdict(section) if dataclasses.is_dataclass(section) else section
-            held = section, text_digest(canonical(plain))  # type: ignore[arg-type]
+            plain: Any = section
+            if dataclasses.is_dataclass(section) and not isinstance(section, type):
+                plain = dataclasses.asdict(section)
+            held = section, text_digest(canonical(plain))
             self._digests[id(section)] = held
         return held[1]

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from io import BytesIO
 from typing import Any, NamedTuple
 
 from rayplay.formats.guard.digest import canonical
@@ -180,9 +179,9 @@ def remember(plan: Plan) -> None:
     columns = {"label": [plan.label(each.point) for each in rows], "key": [each.key for each in rows]}
     for part in PARTS:
         columns[part] = [canonical(each.identity[part]) for each in rows]
-    held = BytesIO()
+    held = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), held)
-    plan.store.medium.write(f"plans/{plan.name}.parquet", held.getvalue())
+    plan.store.medium.write(f"plans/{plan.name}.parquet", held.getvalue().to_pybytes())
 
 
 def remembered(name: str, store: Store) -> dict[str, dict[str, Any]]:
@@ -198,7 +197,8 @@ def _rows(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(BytesIO(content)).to_pydict()
+        # Not from a Python file: Arrow's threads would ask for the interpreter while it ends.
+        table = pq.read_table(pa.BufferReader(content), use_threads=False).to_pydict()
         decoded = {part: {text: json.loads(text) for text in set(table[part])} for part in PARTS}
     except (pa.ArrowInvalid, OSError, KeyError, ValueError):
         return

@@ -28,7 +28,6 @@ def perform(task: dict[str, Any]) -> Outcome:
 def rendered(task: dict[str, Any]) -> Outcome:
     """Render a scene, unless another driver has by now."""
     from rayplay.formats.place.location import is_local, location
-    from rayplay.sweep.point.render import render
 
     out = location(task["out"])
     if not (out / "manifest.json").is_file():
@@ -38,6 +37,18 @@ def rendered(task: dict[str, Any]) -> Outcome:
     return Outcome(task["key"], "done")
 
 
+def render(subject: str, out: Path, options: dict[str, Any]) -> None:
+    """Render ``subject`` to the trace ``out`` by the tracer's verb; ``UserError`` as it raises it."""
+    from rayplay.tracer.__main__ import parser
+    from rayplay.tracer.__main__ import perform as run_verb
+
+    words = ["render", subject, "--out", str(out)]
+    words += [word for name, value in sorted(options.items()) for word in (f"--{name}", str(value))]
+    arguments = parser().parse_args(words)
+    arguments.records = []  # nothing is printed
+    run_verb(arguments)
+
+
 def evaluated(task: dict[str, Any]) -> Outcome:
     """Evaluate a point and publish its result."""
     from rayplay.formats.dataset.reader import open_trace
@@ -45,13 +56,14 @@ def evaluated(task: dict[str, Any]) -> Outcome:
     from rayplay.replay.gpu.description import load
     from rayplay.sweep.point.metrics import METHODS
 
-    begun, begun_cpu = time.perf_counter(), time.process_time()
+    begun, begun_cpu, store = time.perf_counter(), time.process_time(), Store(task["store"])
+    if (known := store.get(task["key"])) is not None:  # a scheduler gave the task to two workers
+        return Outcome(task["key"], "done" if known.identity == task["identity"] else "different")
     trace = open_trace(location(task["trace"]))
     gpu = load(task["gpu"], task["assignments"], task["plugin"] or None)
     check_same(task, trace, gpu)
     found = METHODS[task["method"]](trace, gpu, task["model"], task["options"])
     reached("computed", task["key"])
-    store = Store(task["store"])
     described: dict[str, Any] = {"gpu": dataclasses.asdict(gpu)}
     del described["gpu"]["name"]
     beside = None

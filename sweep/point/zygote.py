@@ -21,6 +21,7 @@ import socket
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -90,10 +91,8 @@ class Zygote:
         child.key, child.seconds = given["task"]["key"], given["seconds"] or 0.0
         child.log = self.logs / f"{child.key[:80]}.log"
         child.due = time.monotonic() + child.seconds if child.seconds else float("inf")
-        try:
+        with suppress(ConnectionError):  # it was killed while it was idle: its end will be heard of
             child.channel.send(json.dumps({**given, "log": str(child.log)}).encode())
-        except ConnectionError:  # it was killed while it was idle: its end will be heard of
-            pass
         return True
 
     def _forked(self) -> Child:

@@ -43,7 +43,9 @@ def front(found: Comparison, names: Sequence[str], objectives: tuple[str, str]) 
         tip = f"{names[number]}\n{across} {x:.4g}, {up} {y:.4g}{', on the front' if on else ''}"
         if number == found.base:
             tip += ", base"
-            drawn.append(floor_bar(found, objectives, at, (width / (x1 - x0), HEIGHT / (y1 - y0)), (x or 0.0, y or 0.0)))
+            drawn.append(
+                floor_bar(found, objectives, at, (width / (x1 - x0), HEIGHT / (y1 - y0)), (x or 0.0, y or 0.0))
+            )
         fill = "#d1662a" if number == found.base else COLOURS[0] if on else "#9aa3ad"
         drawn.append(tag("rect", x=at[0] - 4, y=at[1] - 4, width=8, height=8, rx=4, fill=fill, data_tip=tip))
     drawn += [label(LEFT + width / 2, TOP + HEIGHT + 34, across, "middle", "strong"),

@@ -52,11 +52,16 @@ def header(plan: Plan, found: Comparison, names: Sequence[str]) -> Markup:
     """Name, counts, base, versions."""
     sweep = plan.space.sweep
     facts = [
-        f"{len(plan.inputs)} traces", f"{len(found.designs)} designs", f"base: {names[found.base]}",
+        counted(len(plan.inputs), "trace"), counted(len(found.designs), "design"), f"base: {names[found.base]}",
         "objectives: " + ", ".join(f"{name} {sense}" for name, sense in sweep.compare.objectives.items()),
         f"rayplay {version('rayplay')}",
     ]  # fmt: skip
     return tag("header", tag("h1", plan.name), tag("ul", *(tag("li", fact) for fact in facts), class_="facts"))
+
+
+def counted(number: int, what: str) -> str:
+    """``1 trace``, ``2 traces``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def incomplete(rows: Sequence[Row]) -> Markup | None:
@@ -72,7 +77,10 @@ def incomplete(rows: Sequence[Row]) -> Markup | None:
     words = f"Partial: {len(rows) - len(missing):,} of {len(rows):,} points have a result. "
     words += "Designs with a missing point have no value and stand on no front."
     return tag(
-        "div", tag("p", words, class_="warning"), tag("ul", *(tag("li", line) for line in [*listed, *more])), class_="said"
+        "div",
+        tag("p", words, class_="warning"),
+        tag("ul", *(tag("li", line) for line in [*listed, *more])),
+        class_="said",
     )
 
 
@@ -111,7 +119,9 @@ def pareto_section(plan: Plan, found: Comparison, names: Sequence[str]) -> Marku
         drawn.append(tag("p", "One objective has no front, only a best design.", class_="note"))
     rows = [[names[number], *(found.designs[number].values[name] for name in objectives)] for number in found.front]
     note = "Blue is the front, orange the base with its noise floor. Metrics are geometric means of the ratios to the "
-    note += "base over all traces; shares are means" + ("; cost is the weighted sum of values." if COST in objectives else ".")
+    note += "base over all traces; shares are means" + (
+        "; cost is the weighted sum of values." if COST in objectives else "."
+    )
     drawn.append(table(["design", *objectives], rows, "On the front"))
     return section("Pareto front", *drawn, note=note)
 
@@ -136,7 +146,7 @@ def effect_section(singles: Sequence[Effect], pairs: Sequence[Interaction], foun
             for each in pairs[:MOST_INTERACTIONS]
         ]  # fmt: skip
         parts += [
-            tag("h2", "Interactions: lines that are not parallel"), tag("div", *shown, class_="strip few"),
+            tag("h2", "Interactions: lines that are not parallel"), tag("div", *shown, class_="upper"),
             table(["parameters", "share of variance %"], [[" x ".join(e.names), 100 * e.share] for e in pairs],
                   "Interactions"),
         ]  # fmt: skip
@@ -151,7 +161,9 @@ def noise_section(found: Comparison) -> Markup | None:
         return None
     rows = [[name, 100 * floor] for name, floor in found.floor.items()]
     note = "The change between runs of the base with a latency off by a cycle, exceeded by chance with 5 %."
-    return section("Noise floor", table(["metric", "floor %"], rows, "Noise floor of the mean over all traces"), note=note)
+    return section(
+        "Noise floor", table(["metric", "floor %"], rows, "Noise floor of the mean over all traces"), note=note
+    )
 
 
 def design_section(plan: Plan, found: Comparison, names: Sequence[str]) -> Markup:
@@ -196,5 +208,3 @@ def point_section(plan: Plan, rows: Sequence[Row]) -> Markup:
 def plain(found: object) -> object:
     """A value for a table: flags and lists as text."""
     return str(found) if isinstance(found, (bool, list, tuple)) else found
-
-

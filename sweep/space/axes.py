@@ -1,12 +1,12 @@
 """Axes of a design: grid, zip, list, random and Latin hypercube samples, and their product."""
 
-import math
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.space.file import Design, Range, Sampled
 
@@ -75,8 +75,6 @@ def value_at(range_: Range, place: float) -> Any:
     assert low is not None
     assert high is not None
     whole = isinstance(low, int) and isinstance(high, int)
-    if range_.scale == "log":
-        found = low * math.pow((high + whole) / low, place)
-    else:
-        found = low + (high + whole - low) * place
+    is_log = range_.scale == "log"
+    found = low * exact.power((high + whole) / low, place) if is_log else low + (high + whole - low) * place
     return min(int(found), int(high)) if whole else float(f"{found:.6g}")

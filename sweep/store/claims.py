@@ -112,7 +112,8 @@ class Claims:
 
 def living(medium: Medium) -> list[dict[str, Any]]:
     """Drivers whose claims count, each with host, pid and the keys that it has claimed."""
-    claims, watcher = {}, Claims(medium)
+    watcher = Claims(medium)
+    claims: dict[bytes, list[str]] = {}
     for key in medium.names("claims"):
         content = medium.read(f"claims/{key}")
         if content is not None:

@@ -204,10 +204,11 @@ class Bucket:
         clock = f"tmp/clock.{uuid.uuid4().hex}"
         self.write(clock, b".")
         try:
-            now, then = (self._tried(each, lambda each=each: self._written(each)) for each in (clock, name))
+            now = self._tried(clock, lambda: self._written(clock))
+            then = self._tried(name, lambda: self._written(name))
         finally:
             self.remove(clock)
-        return None if then is None else now - then
+        return None if then is None or now is None else now - then
 
     def publish(self, key: str, files: dict[str, bytes], beside: Path | None) -> bool:
         """As ``Medium``: ``result.json``, whose digest makes the result complete, comes last."""

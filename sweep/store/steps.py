@@ -1,8 +1,9 @@
 """Steps of a point's way into the store, which a fault-injecting test can watch and end at.
 
 With ``RAYPLAY_SWEEP_STEPS=FOLDER`` each step appends a line ``STEP KEY PID`` to ``FOLDER/steps``. A file
-``FOLDER/STEP``, or ``FOLDER/STEP-KEY``, is an order for the first process that comes by, which takes it away:
-``kill`` (SIGKILL), ``full`` (an ``OSError`` of a full disk), ``sleep SECONDS``.
+``FOLDER/STEP``, or ``FOLDER/STEP-KEY``, is an order for the first process that comes by, which takes it away, or with
+``always`` before it for every one: ``kill`` (SIGKILL), ``crash`` (SIGSEGV), ``full`` (a full disk), ``memory`` (ask for
+memory until there is none), ``sleep SECONDS``.
 """
 
 import errno
@@ -13,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 VARIABLE = "RAYPLAY_SWEEP_STEPS"
+SIGNALS = {"kill": signal.SIGKILL, "crash": signal.SIGSEGV}
 STEPS = ("started", "computed", "writing", "written", "synced", "renamed", "released")
 
 
@@ -27,15 +29,21 @@ def reached(step: str, key: str) -> None:
     for order in (folder / step, folder / f"{step}-{key}"):
         with suppress(FileNotFoundError):
             words = order.read_text().split()
-            taken = order.with_name(f".{order.name}-{os.getpid()}")
-            os.rename(order, taken)
-            _follow(words)
+            if words[0] == "always":
+                words = words[1:]
+            else:
+                os.rename(order, order.with_name(f".{order.name}-{os.getpid()}"))
+            _follow(*words)
 
 
-def _follow(words: list[str]) -> None:
-    if words[:1] == ["kill"]:
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif words[:1] == ["full"]:
+def _follow(what: str, seconds: str = "0") -> None:
+    if what in SIGNALS:
+        os.kill(os.getpid(), SIGNALS[what])
+    elif what == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    elif words[:1] == ["sleep"]:
-        time.sleep(float(words[1]))
+    elif what == "memory":
+        held = []
+        while True:
+            held.append(bytearray(1 << 24))
+    elif what == "sleep":
+        time.sleep(float(seconds))

@@ -118,4 +118,3 @@ def _json(content: bytes | None) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-

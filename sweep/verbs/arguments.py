@@ -19,7 +19,7 @@ def add_sweep_verb(verbs: Any, run_verb: Any) -> argparse.ArgumentParser:
     made = add_verb(verbs, run_verb)
     made.add_argument("file", type=Path, metavar="FILE", help="sweep file: .toml, or .py, whose code is run")
     made.add_argument("--store", metavar="FOLDER|URL", default="",
-                      help="where results are kept, also s3://BUCKET/FOLDER (default: FILE.sweep beside it)")  # fmt: skip
+                      help="where results are kept, or s3://BUCKET/FOLDER (default: FILE.sweep beside it)")  # fmt: skip
     add_limits(made)
     return made
 

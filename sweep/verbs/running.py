@@ -51,7 +51,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
     warn_about_workers(how)
     try:
         if how.executor == "slurm":
-            from rayplay.sweep.executors.slurm import run_array
+            from rayplay.sweep.drive.array import run_array
 
             ran = run_array(arguments.file, name, found, store, how, arguments.slurm)
         else:
