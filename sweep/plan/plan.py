@@ -1,7 +1,8 @@
 """The plan of a sweep: the key of each point, what the store has of it, and why it would run."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Set
 from typing import Any, NamedTuple
 
 from rayplay.formats.guard.digest import canonical
@@ -20,6 +21,7 @@ WORDS = {
     "engine": "the sources that decide results changed",
 }  # fmt: skip
 NEW, UNRENDERED = "new", "its scene must be rendered first"
+SKIPPED = "skipped"  # a budgeted run has decided the front without the point
 
 
 class Planned(NamedTuple):
@@ -139,7 +141,14 @@ def make_plan(name: str, space: Space, store: Store) -> Plan:
         key = key_of(identity)
         planned.append(Planned(point, key, identity, first.get(key)))
         first.setdefault(key, number)
-    return Plan(name, space, store, gpus, inputs, planned, statuses(list(first), store), remembered(name, store))
+    status = statuses(list(first), store, skipped(name, store))
+    return Plan(name, space, store, gpus, inputs, planned, status, remembered(name, store))
+
+
+def skipped(name: str, store: Store) -> set[str]:
+    """Keys that the last budgeted run of the sweep decided not to replay."""
+    content = store.medium.read(f"plans/{name}.{SKIPPED}.json")
+    return set(json.loads(content)) if content else set()
 
 
 class _Digests:
@@ -158,49 +167,41 @@ class _Digests:
         return self._known[key]
 
 
-def statuses(keys: list[str], store: Store) -> dict[str, str]:
-    """Key -> done, failed or missing."""
+def statuses(keys: list[str], store: Store, skipped: Set[str] = frozenset()) -> dict[str, str]:
+    """Key -> done, failed, skipped or missing."""
     there, failed = store.done(), store.failed()
     found = {}
     for key in keys:
         if key in there and store.get(key) is not None:
             found[key] = "done"
         else:
-            found[key] = "failed" if key in failed else "missing"
+            found[key] = "failed" if key in failed else SKIPPED if key in skipped else "missing"
     return found
 
 
 def remember(plan: Plan) -> None:
-    """Keep what the points were, so that a later plan can say what changed."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Keep what the points were, so that a later plan can say what changed; each different text once."""
     rows = [each for each in plan.planned if each.key is not None]
-    columns = {"label": [plan.label(each.point) for each in rows], "key": [each.key for each in rows]}
-    for part in PARTS:
-        columns[part] = [canonical(each.identity[part]) for each in rows]
-    held = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), held)
-    plan.store.medium.write(f"plans/{plan.name}.parquet", held.getvalue().to_pybytes())
+    texts: dict[str, int] = {}
+    found = {
+        plan.label(each.point): [texts.setdefault(canonical(each.identity[part]), len(texts)) for part in PARTS]
+        for each in rows
+    }
+    written = json.dumps({"was": found, "texts": list(texts)}, separators=(",", ":"))
+    plan.store.medium.write(f"plans/{plan.name}.json", written.encode())
 
 
 def remembered(name: str, store: Store) -> dict[str, dict[str, Any]]:
     """Label -> identity at the last run; empty before the first, and where it cannot be read."""
-    content = store.medium.read(f"plans/{name}.parquet")
-    return dict(_rows(content)) if content else {}
-
-
-def _rows(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    import json
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    content = store.medium.read(f"plans/{name}.json")
+    if content is None:
+        return {}
     try:
-        # Not from a Python file: Arrow's threads would ask for the interpreter while it ends.
-        table = pq.read_table(pa.BufferReader(content), use_threads=False).to_pydict()
-        decoded = {part: {text: json.loads(text) for text in set(table[part])} for part in PARTS}
-    except (pa.ArrowInvalid, OSError, KeyError, ValueError):
-        return
-    for row, label in enumerate(table["label"]):
-        yield label, {part: decoded[part][table[part][row]] for part in PARTS}
+        found = json.loads(content)
+        texts = [json.loads(text) for text in found["texts"]]
+        return {
+            label: {part: texts[place] for part, place in zip(PARTS, places, strict=True)}
+            for label, places in found["was"].items()
+        }
+    except (ValueError, KeyError, IndexError, TypeError):
+        return {}

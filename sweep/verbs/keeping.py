@@ -7,7 +7,7 @@ from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
-from rayplay.sweep.plan.plan import make_plan
+from rayplay.sweep.plan.plan import SKIPPED, make_plan
 from rayplay.sweep.space.file import read_sweep
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.claims import living
@@ -42,7 +42,7 @@ def status_verb(arguments: argparse.Namespace) -> int:
     different = plan.store.medium.names("differences")
     lines += [f"BUG: a second run differs: differences/{name}" for name in sorted(different)]
     answer(arguments, lines, lambda: status_records(plan))
-    return 0 if plan.counts().keys() <= {"done"} and not different else EXIT_INCOMPLETE
+    return 0 if plan.counts().keys() <= {"done", SKIPPED} and not different else EXIT_INCOMPLETE
 
 
 def prune_verb(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.drive.run import How, Ran, run, warn_about_workers
 from rayplay.sweep.executors.executor import EXECUTORS
-from rayplay.sweep.plan.plan import Plan, make_plan
+from rayplay.sweep.plan.plan import SKIPPED, Plan, make_plan
 from rayplay.sweep.verbs.arguments import add_sweep_verb, described
 from rayplay.sweep.verbs.planning import shown
 
@@ -33,6 +33,9 @@ def add_parsers(verbs: Any) -> None:
     made.add_argument("--part", default="0/1", metavar="I/N",
                       help="run only every N-th point from the I-th on, which counts from 0")  # fmt: skip
     made.add_argument("--stop-after", type=float, metavar="SECONDS", help="end then, as by Ctrl-C")
+    made.add_argument("--budget", action="store_true",
+                      help="a cheap measure of every design first, full replays only where the Pareto front is "
+                      "undecided")  # fmt: skip
     made.add_argument("--retry", action="store_true", help="run points again that failed")
 
 
@@ -54,6 +57,11 @@ def run_verb(arguments: argparse.Namespace) -> int:
             from rayplay.sweep.drive.array import run_array
 
             ran = run_array(arguments.file, name, found, store, how, arguments.slurm)
+        elif arguments.budget:
+            from rayplay.sweep.explore.budget import budgeted, spent_line
+
+            ran, spent = budgeted(name, found, store, how)
+            print(spent_line(spent), file=sys.stderr)
         else:
             ran = run(name, found, store, how)
     except KeyboardInterrupt:
@@ -82,7 +90,7 @@ def is_whole(ran: Ran, how: How) -> bool:
     """Whether every point of this run has a result, and none has two."""
     if ran.report.failed or ran.report.different:
         return False
-    return how.part[1] > 1 or ran.plan.counts().keys() <= {"done"}
+    return how.part[1] > 1 or ran.plan.counts().keys() <= {"done", SKIPPED}
 
 
 def outcome(ran: Ran) -> Iterator[str]:
@@ -104,7 +112,7 @@ def standing(plan: Plan) -> Iterator[str]:
     """``199 of 200``, and why not 200."""
     counts, total = plan.counts(), len(plan.planned)
     yield f"{counts['done']:,} of {total:,} points are done" + "".join(
-        f", {counts[status]:,} {status}" for status in ("failed", "missing", "unrendered") if counts[status]
+        f", {counts[status]:,} {status}" for status in ("failed", "missing", "unrendered", SKIPPED) if counts[status]
     )
     failed = [each for each in plan.planned if each.key and plan.status[each.key] == "failed" and each.same_as is None]
     for each in failed[:FAILURES_SHOWN]:

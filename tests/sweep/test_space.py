@@ -73,7 +73,7 @@ def test_a_mistake_is_one_line(change: dict[str, Any], message: str) -> None:
 def test_an_illegal_value_names_its_place(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"rt\.warps.*at least 1"):
         planned(str(tmp_path / "s"), design={"grid": {"rt.warps": [0]}})
-    with pytest.raises(UserError, match="did you mean 'rt.warps'"):
+    with pytest.raises(UserError, match=r"did you mean 'rt\.warps'"):
         planned(str(tmp_path / "s"), design={"grid": {"rt.warp": [1]}})
 
 
