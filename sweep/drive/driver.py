@@ -16,6 +16,7 @@ from rayplay.sweep.store.steps import reached
 from rayplay.sweep.store.store import Store
 
 MOST_TRIES = 3  # of a point whose process was killed, as an operator or the kernel short of memory does
+LIST_SECONDS = 10.0
 LOOK_SECONDS, FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 1.0, 0.1, 2.0
 
 
@@ -67,6 +68,7 @@ class Drive:
         self._tries: dict[str, int] = {}
         self._pending: deque[Job] = deque()
         self._others: dict[str, Job] = {}  # claimed by other drivers
+        self._looks_at = time.monotonic() + LIST_SECONDS
 
     def run(self, jobs: Iterable[Job]) -> Report:
         """Do all jobs that other drivers do not, and wait for theirs."""
@@ -84,8 +86,22 @@ class Drive:
                 poll = FIRST_POLL_SECONDS if self._look_at_others() else min(2 * poll, LONGEST_POLL_SECONDS)
         return self.report
 
+    def _look_ahead(self) -> None:
+        """Let go of jobs that others have done: one look at the store now and then, not a claim for each."""
+        now = time.monotonic()
+        if now < self._looks_at or len(self._pending) <= self.executor.slots:
+            return
+        self._looks_at = now + LIST_SECONDS
+        done = self.store.done()
+        for job in [each for each in self._pending if each.key in done]:
+            if self.is_done(job.task):
+                self._pending.remove(job)
+                self.report.elsewhere.append(job.key)
+                self.advanced(1)
+
     def _fill(self) -> None:
         """Start jobs while there are slots and memory; the first that fits goes first."""
+        self._look_ahead()
         used = sum(job.memory_mb for job in self._running.values())
         passed_over: list[Job] = []
         while self._pending and len(self._running) < self.executor.slots:

@@ -172,15 +172,16 @@ class Race:
         return tuple(found)
 
     def _first(self, x: Mapping[int, tuple[float, ...]]) -> list[int]:
-        """Designs to replay before anything is bounded: base, front by the cheap measure, its ends, and some more."""
+        """Designs to replay before anything is bounded: base and front by the cheap measure, and more where few."""
         names = [str(at) for at in range(len(next(iter(x.values()))) + len(next(iter(self.fixed.values()))))]
         rows = [dict(zip(names, x[number] + self.fixed[number], strict=True)) for number in sorted(x)]
         front = pareto(rows, dict.fromkeys(names, "min"))
         order = sorted(x, key=lambda number: (x[number], number))
         base = base_of(self.plan.space.sweep, self.plan.space.designs)
-        wanted = [self.names.index(next(name for name in self.names if name[3] == base)), *front, order[0], order[-1]]
-        spread = [order[place * (len(order) - 1) // LEAST_KNOWN] for place in range(LEAST_KNOWN)]
-        return list(dict.fromkeys([*wanted, *spread]))
+        wanted = list(dict.fromkeys([self.names.index(next(name for name in self.names if name[3] == base)), *front]))
+        spread = [order[place * (len(order) - 1) // LEAST_KNOWN] for place in range(LEAST_KNOWN + 1)]
+        more = [number for number in spread if number not in wanted]
+        return [*wanted, *more[: max(0, LEAST_KNOWN + 1 - len(wanted))]]
 
     def _replay(self, numbers: Sequence[int]) -> None:
         self._drive([each for number in numbers for each in self.groups[self.names[number]]], self.plan, "replay")

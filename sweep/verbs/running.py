@@ -10,6 +10,8 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.drive.run import How, Ran, run, warn_about_workers
 from rayplay.sweep.executors.executor import EXECUTORS
 from rayplay.sweep.plan.plan import SKIPPED, Plan, make_plan
+from rayplay.sweep.space.file import read_sweep
+from rayplay.sweep.store.store import Store
 from rayplay.sweep.verbs.arguments import add_sweep_verb, described
 from rayplay.sweep.verbs.planning import shown
 
@@ -36,6 +38,9 @@ def add_parsers(verbs: Any) -> None:
     made.add_argument("--budget", action="store_true",
                       help="a cheap measure of every design first, full replays only where the Pareto front is "
                       "undecided")  # fmt: skip
+    made.add_argument("--trials", type=int, metavar="N",
+                      help="search the ranges of design.random by successive halving with Optuna: N designs on the "
+                      "first trace, half of them on two, ...; prints the best as a design.list")  # fmt: skip
     made.add_argument("--retry", action="store_true", help="run points again that failed")
 
 
@@ -50,6 +55,8 @@ def run_verb(arguments: argparse.Namespace) -> int:
       python -m sweep run study.toml --workers 2
     """
     how = read_how(arguments)
+    if arguments.trials is not None:
+        return search(arguments, how)
     name, found, store = described(arguments)
     warn_about_workers(how)
     try:
@@ -71,9 +78,20 @@ def run_verb(arguments: argparse.Namespace) -> int:
     return 0 if is_whole(ran, how) else EXIT_INCOMPLETE
 
 
+def search(arguments: argparse.Namespace, how: How) -> int:
+    """Search a space, and print the best designs."""
+    from rayplay.sweep.explore.halving import halve, lines_of
+
+    sweep = read_sweep(arguments.file)
+    arguments.store = arguments.store or str(arguments.file.with_suffix(".sweep"))
+    found = halve(arguments.file.stem, sweep, Store(arguments.store), how, arguments.trials)
+    answer(arguments, lines_of(found, sweep), lambda: [{**each.values, **each._asdict()} for each in found])
+    return 0
+
+
 def read_how(arguments: argparse.Namespace) -> How:
     """Options of a run; ``UserError`` for numbers that cannot be."""
-    for name in ("workers", "memory_mb", "stop_after"):
+    for name in ("workers", "memory_mb", "stop_after", "trials"):
         value = getattr(arguments, name)
         if value is not None and value <= 0:
             raise UserError(f"--{name.replace('_', '-')} must be more than 0, not {value:g}")

@@ -24,6 +24,7 @@ METRICS: dict[str, float | None] = {"gpu_cycles": 100.0, "rt_efficiency": None}
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """A bucket of a local S3 server."""
+    pytest.importorskip("s3fs", reason="s3fs stands apart: make test-s3")
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer("127.0.0.1", 0)
@@ -34,8 +35,7 @@ def bucket() -> Iterator[str]:
         "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
         "AWS_DEFAULT_REGION": "us-east-1",
     }  # fmt: skip
-    import s3fs
-
+    s3fs = pytest.importorskip("s3fs")
     s3fs.S3FileSystem().mkdir("sweeps")
     yield "s3://sweeps"
     server.stop()
