@@ -124,6 +124,7 @@ docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m formats docs > docs/formats.md
 	$(BIN)/python -m tracer opcodes > docs/opcodes.md
 	$(BIN)/python -m replay --docs > docs/replay.md
+	$(BIN)/python -m rayplay.sweep.space.page
 
 site: $(SETUP) ## the pages and a reference of the public names as a site: build/site/index.html
 	$(INSTALL) -r requirements/site.txt

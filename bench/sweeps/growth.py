@@ -35,7 +35,7 @@ def measured(folder: str) -> None:
     names = list(dict.fromkeys(trace for trace, _ in rows))
     for what, few in (("pixels", names[:3]), ("triangles", names[3:])):
         first, last = rows[few[0], 8], rows[few[-1], 8]
-        factor = 16 if what == "pixels" else 81
+        factor = 16 if what == "pixels" else 100
         print(f"cost ~ {what}^{math.log(last / first) / math.log(factor):.2f}")
     print(f"cost ~ SMs^{math.log(rows[names[2], 16] / rows[names[2], 4]) / math.log(4):.2f}")
 

@@ -64,7 +64,7 @@ def family(pid: int) -> list[int]:
 
 
 def main() -> None:
-    """Kill, and look at what is left."""
+    """Kill, and look at the store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--points", type=int, default=400)
@@ -77,25 +77,29 @@ def main() -> None:
         (folder / "study.toml").write_text(file_of(options.points))
         drivers = [started(folder, steps) for _ in range(2)]
         while sum(killed.values()) < options.kills:
-            time.sleep(chance.uniform(0.05, 2.0))
-            if all(driver.poll() is not None and driver.returncode == 0 for driver in drivers):
-                break  # all points are done
             place = chance.randrange(2)
-            if drivers[place].poll() is not None:
+            if drivers[place].poll() == 0:
+                break  # all points are done
+            if drivers[place].returncode is not None:
                 drivers[place] = started(folder, steps)
+            if len(family(drivers[place].pid)) < 2:  # it has not come to its first worker yet
+                time.sleep(0.2)
                 continue
+            time.sleep(chance.uniform(0.0, 2.0))
             children = family(drivers[place].pid)
-            what = chance.choice(["driver", "zygote", "worker"] if len(children) > 1 else ["driver"])
-            pid = {"driver": drivers[place].pid, "zygote": children[:1], "worker": children[-1:]}[what]
-            os.kill(pid if isinstance(pid, int) else pid[0], signal.SIGKILL)
-            killed[what] += 1
+            what = chance.choices(("driver", "zygote", "worker"), (1, 1, 4))[0]
+            pid = {"driver": drivers[place].pid, "zygote": children[:1], "worker": children[1:2]}[what]
+            if pid and drivers[place].poll() is None:
+                os.kill(pid if isinstance(pid, int) else pid[0], signal.SIGKILL)
+                killed[what] += 1
         for driver in drivers:
             driver.kill()
             driver.wait()
+        os.environ["RAYPLAY_SWEEP_STEPS"] = str(steps)
         last = run("study", space(given(tables(options.points))), Store(str(folder / "study.sweep")), How(retry=True))
         store, counts = last.plan.store, last.plan.counts()
         lines = (steps / "steps").read_text().splitlines()
-        executions = len(last.report.done) + sum(line.startswith("started") for line in lines)
+        executions = sum(line.startswith("started") for line in lines)
         few = space(given(tables(CHECKED)))
         undisturbed = run("few", few, Store(str(folder / "undisturbed")), How("inline")).plan
         names = [f"results/{key}/result.json" for key in undisturbed.status]

@@ -28,13 +28,13 @@ class Part:
         self.file, self.store, self.number, self.of, self.retry = file, store, number, of, retry
 
     def __call__(self) -> dict[str, str]:
-        """Drive the points of this job; key -> reason of those that failed."""
+        """Drive the points of this job; key -> reason of each failed one."""
         path = Path(self.file)
         how = How(part=(self.number, self.of), retry=self.retry)
         return run(path.stem, space(read_sweep(path)), Store(self.store), how).report.failed
 
     def checkpoint(self) -> Any:
-        """What submitit queues again when the job's time is up: the same, which finds what is missing."""
+        """What submitit queues again when the job's time is up: the same, which finds the missing points."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)

@@ -1,6 +1,6 @@
-"""Follow a sweep to its end: claim what is missing, start what fits, note how each point ends.
+"""Follow a sweep to its end: claim missing points, start what fits, note how each point ends.
 
-The state is the store's. What this process knows may be lost at any moment: the next run finds what is missing.
+The state is the store's. What this process knows may be lost at any moment: the next run finds the missing points.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""A run of a sweep: render what is missing, plan, and drive the points that have no result."""
+"""A run of a sweep: render missing scenes, plan, and drive the points that have no result."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ class How(NamedTuple):
     """Options of a run that change no result.
 
     address        of a dask scheduler; a local cluster without one.
-    memory_mb      that running points may state together; None for most of what is free.
+    memory_mb      that running points may state together; None for most of the free memory.
     part           (number, of): this driver's share of the points; a job of an array.
     stop_after     seconds after which the run ends as by Ctrl-C.
     """

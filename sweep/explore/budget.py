@@ -89,7 +89,7 @@ class Race:
         self.fixed = {number: self._fixed(name) for number, name in enumerate(self.names)}
 
     def run(self) -> Report:
-        """Measure, calibrate, and replay what is undecided."""
+        """Measure, calibrate, and replay undecided designs."""
         self._drive([each for points, _ in self.cheap for each in points], self.cheap[0][1], "measure")
         x = self._values([points for points, _ in self.cheap])
         self._replay(self._first(x))
@@ -109,7 +109,7 @@ class Race:
                 if each.key and self.plan.store.get(each.key) is None]  # fmt: skip
 
     def spent(self) -> Spent:
-        """Processor time of what was run, and of all points by the mean of those replayed on the same trace."""
+        """Processor time of all runs, and of all points by the mean of the replayed ones on the same trace."""
         store, seen, by_trace = self.plan.store, {}, {}  # type: ignore[var-annotated]
         for points, plan in [*self.cheap, *((group, self.plan) for group in self.groups.values())]:
             for each in points:
@@ -141,7 +141,7 @@ class Race:
         return [(points, made) for points in chosen.values()]
 
     def _values(self, groups: Sequence[Sequence[Planned]], whole: bool = False) -> dict[int, tuple[float, ...]]:
-        """Number of a design -> its metrics, less is better; without those of which a point has no result."""
+        """Number of a design -> its metrics, less is better; only where every point has a result."""
         found = {}
         for number, points in enumerate(groups):
             entries = [self.plan.store.get(each.key or "") for each in points]
@@ -196,6 +196,6 @@ class Race:
 
 
 def spent_line(spent: Spent) -> str:
-    """Processor time of the run beside that of all full replays."""
+    """Processor time of the run, beside all full replays'."""
     share = spent.seconds / spent.full_seconds if spent.full_seconds else 1.0
     return f"processor time {spent.seconds:,.1f} s, {100 * share:.0f} % of full replays of every point"

@@ -18,7 +18,7 @@ from rayplay.sweep.space.file import Design, Sweep
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
 
-KEPT = 2  # one in so many goes on to the next rung
+KEPT = 2  # one of two goes on to the next rung
 BATCH = 8  # designs between two tells, so that the sampler learns
 
 

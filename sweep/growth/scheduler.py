@@ -1,4 +1,4 @@
-"""Simulation of drivers on one store, event by event, at sizes that nobody has at hand.
+"""Simulation of drivers on one store, event by event, at sizes beyond measurement.
 
 Nodes take points from one list. Each point costs its run, an overhead, and some operations on the store, which its
 server does one after the other. Nodes die and come back; what ran on them runs again, once its claims are stale. It is
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Cluster(NamedTuple):
-    """What is simulated.
+    """A simulated cluster and its points.
 
     spread             standard deviation of the logarithm of the points' durations.
     operations         on the store for a point: claim, look, publish, release.
@@ -38,7 +38,7 @@ class Cluster(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What comes of it.
+    """Outcome of a simulation.
 
     efficiency  processor time of the points, each once, by slots x makespan.
     executions  runs that were started, for each point.

@@ -12,7 +12,7 @@ from rayplay.replay.layers import RESULTS
 from rayplay.sweep.space.file import Sweep
 from rayplay.sweep.space.points import Point
 
-FORM = 1  # of a result; a change of what is kept raises it
+FORM = 1  # of a result; a change of the kept values raises it
 SOURCES = {
     "replay": RESULTS,
     "estimate": (*RESULTS, "zatel/model", "zatel/sample", "zatel/replays"),

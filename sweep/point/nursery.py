@@ -30,7 +30,7 @@ class Nursery:
     """A zygote for tasks of one kind.
 
     It warms up with the first task. Where this kills it or takes too long, as a bad policy can, another is started
-    that does not: then each point shows by itself what is wrong.
+    that does not: then each point shows its own error.
     """
 
     def __init__(self, task: dict[str, Any], ready_seconds: float = READY_SECONDS) -> None:

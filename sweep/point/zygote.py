@@ -230,7 +230,7 @@ def main() -> None:
     if first.get("task", {}).get("kind") == "point":
         try:
             warm(first["task"])
-        except Exception:  # each point will say what is wrong with it
+        except Exception:  # each point will say its own error
             traceback.print_exc()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # a child would copy free pages to use them

@@ -44,10 +44,24 @@ def effects(rows: Sequence[Row], names: Sequence[str], metric: str) -> tuple[lis
     logs = logs - (np.bincount(trace, logs) / np.bincount(trace))[trace]
     total = float((logs**2).sum()) or 1.0
     levels = {name: _levels([row.get(name) for row in done]) for name in names}
-    levels = {name: found for name, found in levels.items() if len(found[0]) > 1}
+    levels = _joined({name: found for name, found in levels.items() if len(found[0]) > 1})
     singles = [_effect(name, *levels[name], logs, total) for name in levels]
     pairs = [_interaction((a, b), levels, logs, total) for a, b in combinations(levels, 2)]
     return sorted(singles, key=lambda each: -each.share), sorted(pairs, key=lambda each: -each.share)
+
+
+def _joined(levels: dict[str, tuple[list[str], np.ndarray]]) -> dict[str, tuple[list[str], np.ndarray]]:
+    """Parameters that move together, as the axes of a zip do, are one: no data tells their effects apart."""
+    found: dict[str, tuple[list[str], np.ndarray]] = {}
+    for name, (values, level) in levels.items():
+        same = next((each for each, (_, other) in found.items() if np.array_equal(level, other)), None)
+        if same is None:
+            found[name] = values, level
+        else:
+            names, other = found.pop(same)
+            joined = [f"{one} / {two}" for one, two in zip(names, values, strict=True)]
+            found[f"{same} / {name.rpartition('.')[2]}"] = joined, other
+    return found
 
 
 def _levels(values: list[Any]) -> tuple[list[str], np.ndarray]:

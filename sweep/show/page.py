@@ -1,4 +1,4 @@
-"""The page of a sweep: what is missing, the front, effects of parameters, noise floor, designs and points."""
+"""The page of a sweep: missing points, the front, effects of parameters, noise floor, designs and points."""
 
 from collections.abc import Sequence
 from importlib.metadata import version

@@ -78,7 +78,7 @@ class Claims:
         found = self.medium.read(name)
         if found is not None and self.is_alive(found):
             return False
-        if self.medium.read(name) == found:  # nobody took it over in between
+        if self.medium.read(name) == found:  # no other took it over in between
             self.medium.remove(name)
         if not self.medium.create(name, self._content):
             return False

@@ -33,7 +33,7 @@ class Medium(Protocol):
         """Content; None where it is missing."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Put content under a name, replacing what is there."""
+        """Put content under a name, replacing earlier content."""
 
     def create(self, name: str, content: bytes) -> bool:
         """Put content under a name that must be free; False where it is taken."""

@@ -26,7 +26,7 @@ def add_parsers(verbs: Any) -> None:
 
 
 def status_verb(arguments: argparse.Namespace) -> int:
-    """A sweep file -> what is done, failed, running and missing.
+    """A sweep file -> counts of done, failed, running and missing points.
 
     Read from the store alone: every result counted as done was read, and its digest verified. Exit code 0 when all are
     done, else 1.

@@ -1,4 +1,4 @@
-"""``sweep run``: run what is missing, and say how it ended."""
+"""``sweep run``: run missing points, and say how it ended."""
 
 import argparse
 import sys
@@ -31,7 +31,7 @@ def add_parsers(verbs: Any) -> None:
     made.add_argument("--slurm", action="append", default=[], metavar="KEY=VALUE",
                       help="slurm: option of submitit, such as slurm_partition=short; repeatable")  # fmt: skip
     made.add_argument("--memory-mb", type=float, metavar="MB",
-                      help="that running points may need together (default: 80 %% of what is free)")  # fmt: skip
+                      help="that running points may need together (default: 80 %% of the free memory)")  # fmt: skip
     made.add_argument("--part", default="0/1", metavar="I/N",
                       help="run only every N-th point from the I-th on, which counts from 0")  # fmt: skip
     made.add_argument("--stop-after", type=float, metavar="SECONDS", help="end then, as by Ctrl-C")

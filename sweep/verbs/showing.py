@@ -43,7 +43,7 @@ def collect_verb(arguments: argparse.Namespace) -> int:
 def report_verb(arguments: argparse.Namespace) -> int:
     """A sweep file -> one HTML page: Pareto front, sensitivity, interactions, noise floor, designs, points.
 
-    The page needs nothing but a browser, and names what is missing before anything that is averaged. Exit code 1 when
+    The page needs nothing but a browser, and names missing points before anything that is averaged. Exit code 1 when
     a point is missing.
 
     example:
