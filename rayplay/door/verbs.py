@@ -191,7 +191,7 @@ VERBS = {
         "Write a sweep file to change: traces, GPUs, axes of values, the comparison wanted. docs/sweep.md explains it."
     ), ("rayplay sweep new study.toml",)),
     "sweep plan": Verb("packaged", "the points of a sweep, and why each would run", (
-        "List the points of a sweep file with their keys, why each would run, and an estimate of time, memory and disk. "
+        "List the points of a sweep file with keys, why each would run, and an estimate of time, memory and disk. "
         "Nothing is run."
     ), ("rayplay sweep new study.toml", "rayplay sweep plan study.toml")),
     "sweep run": Verb("packaged", "run the points that have no result", (

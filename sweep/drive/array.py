@@ -34,7 +34,7 @@ class Part:
         return run(path.stem, space(read_sweep(path)), Store(self.store), how).report.failed
 
     def checkpoint(self) -> Any:
-        """What submitit queues again when the job's time is up: the same, which finds the missing points."""
+        """The job that submitit queues again when the job's time is up: the same, which finds the missing points."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)

@@ -103,7 +103,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a point may take: a point beyond is reported as failed. ``memory_mb`` is also its stated need."""
+    """Limits of a point: a point beyond is reported as failed. ``memory_mb`` is also its stated need."""
 
     seconds: float | None = field(default=None, metadata=_at_least(0.001))
     memory_mb: int | None = field(default=None, metadata=_at_least(1))
@@ -177,7 +177,7 @@ def given(raw: Mapping[str, Any], place: str = "sweep") -> Sweep:
 
 
 def returned(path: Path) -> dict[str, Any]:
-    """What the function ``sweep`` of a Python file returns."""
+    """Tables that the function ``sweep`` of a Python file returns."""
     spec = importlib.util.spec_from_file_location("rayplay_sweep_file", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise UserError(f"{path}: must be a Python file, and is none")

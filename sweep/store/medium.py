@@ -1,4 +1,4 @@
-"""Where a store lies: a folder of this machine or a network, or a bucket that fsspec knows, with the same few verbs.
+"""The medium of a store: a folder of this machine or a network, or a bucket that fsspec knows, with the same few verbs.
 
 Each verb is whole or nothing: a name shows the old content or the new one. A folder publishes by a rename after
 ``fsync``; an object store puts whole objects, and what it refuses is tried again.
@@ -246,7 +246,7 @@ class Bucket:
             return None
 
     def _tried(self, name: str, ask: Callable[[], Answer]) -> Answer:
-        """What the store answers; asked again after a pause while it refuses, and then a ``FormatError``."""
+        """Answer of the store; asked again after a pause while it refuses, and then a ``FormatError``."""
         for wait in (*_waits(), None):
             try:
                 return ask()

@@ -73,7 +73,7 @@ def prune_verb(arguments: argparse.Namespace) -> int:
 
 
 def useless(store: Store, wanted: set[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """What, folder and names of what may go; while a driver runs nothing of its own does."""
+    """Kind, folder and names of useless entries; while a driver runs nothing of its own does."""
     drivers = living(store.medium)
     held = {key for driver in drivers for key in driver["keys"]}
     results = [key for key in store.done() if key not in wanted | held]

@@ -112,7 +112,7 @@ def is_whole(ran: Ran, how: How) -> bool:
 
 
 def outcome(ran: Ran) -> Iterator[str]:
-    """What a run did, and what the sweep has now."""
+    """Outcome of a run, and the state of the sweep."""
     report = ran.report
     said = f"ran {len(report.done):,}"
     if report.elsewhere:

@@ -111,7 +111,7 @@ def test_an_unknown_objective_is_one_line(tmp_path: Path) -> None:
     st.floats(0.5, 2.0),
 )
 def test_a_race_ends_with_the_whole_front(designs: list[tuple[float, int, float]], slope: float) -> None:
-    """Where the cheap measure errs within its spread, the front of the few replays is the front of all."""
+    """As the cheap measure errs within its spread, the front of the few replays is the front of all."""
     truth = {number: (slope * x + error,) for number, (x, _, error) in enumerate(designs)}
     x = {number: (value,) for number, (value, _, _) in enumerate(designs)}
     fixed = {number: (float(cost),) for number, (_, cost, _) in enumerate(designs)}
