@@ -49,9 +49,10 @@ CASES = {
     "100,000 points of 10 s, 1,000 nodes": Cluster(1000, 32, 100_000, 10.0),
     "100,000 points of 600 s, 100 nodes, a node dies in 10 days": Cluster(100, 32, 100_000, 600.0, days_to_failure=10),
     "100,000 points of 600 s, 100 nodes, a node dies in 1 day": Cluster(100, 32, 100_000, 600.0, days_to_failure=1),
-    "1,000 points of 6.5 h (4K), 100 nodes of 10": Cluster(100, 10, 1000, 6.5 * HOUR, spread=0.3),
-    "1,000 points of 6.5 h (4K), 100 nodes of 10, a node dies in 10 days": Cluster(
-        100, 10, 1000, 6.5 * HOUR, spread=0.3, days_to_failure=10
+    "1,000 points of 22 min (4K), 100 nodes of 10": Cluster(100, 10, 1000, 1330.0, spread=0.3),
+    "1,000 points of 22 min (4K), 100 nodes of 2": Cluster(100, 2, 1000, 1330.0, spread=0.3),
+    "1,000 points of 22 min (4K), 100 nodes of 10, a node dies in 1 day": Cluster(
+        100, 10, 1000, 1330.0, spread=0.3, days_to_failure=1
     ),
 }  # fmt: skip
 

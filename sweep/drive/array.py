@@ -81,9 +81,9 @@ def run_array(file: Path, name: str, found: Space, store: Store, how: How, optio
         if status == "failed"
     }
     for job in submitted:
-        error = job.exception()
-        if error is not None:
-            failed[f"job-{job.job_id}"] = reason_of(error)
+        lost = job.exception()
+        if lost is not None:
+            failed[f"job-{job.job_id}"] = reason_of(lost)
     return Ran(plan, Report(sorted(store.done() - before), [], failed, []))
 
 

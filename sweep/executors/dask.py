@@ -1,7 +1,7 @@
 """Points on a dask cluster: a scheduler of one's own by its address, or a local cluster.
 
 Results are files, so a worker's death costs the point that it ran; the scheduler gives it to another worker. Inside a
-worker a point has a process of its own, as it has without dask: a crash, too little memory and an endless loop end the
+worker a point has a process of its own, as it has without dask: a crash, a lack of memory and an endless loop end the
 point, not the worker, and limits hold. Needs ``pip install "rayplay[dask]"``.
 """
 
@@ -97,4 +97,4 @@ def on_worker(task: dict[str, Any], seconds: float | None, memory_mb: int | None
     while True:
         select.select([nursery.control], [], [])
         if ended := nursery.take():
-            return tuple(ended[0])
+            return ended[0].key, ended[0].status, ended[0].reason, ended[0].log

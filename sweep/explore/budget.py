@@ -110,7 +110,8 @@ class Race:
 
     def spent(self) -> Spent:
         """Processor time of all runs, and of all points by the mean of the replayed ones on the same trace."""
-        store, seen, by_trace = self.plan.store, {}, {}  # type: ignore[var-annotated]
+        store, seen = self.plan.store, dict[str | None, float]()
+        by_trace: dict[int, dict[str | None, float]] = {}
         for points, plan in [*self.cheap, *((group, self.plan) for group in self.groups.values())]:
             for each in points:
                 seconds = store.host(each.key or "").get("cpu_seconds")

@@ -24,14 +24,14 @@ class Line(NamedTuple):
     offset: float
     spread: float
     degrees: int
-    count: int
+    known: int
     middle: float
     moment: float
 
     def bounds(self, x: float) -> tuple[float, float]:
         """Prediction interval of y."""
         far = (x - self.middle) ** 2 / self.moment if self.moment else 0.0
-        half = quantile(CONFIDENCE, self.degrees) * self.spread * math.sqrt(1.0 + 1.0 / self.count + far)
+        half = quantile(CONFIDENCE, self.degrees) * self.spread * math.sqrt(1.0 + 1.0 / self.known + far)
         y = self.offset + self.slope * x
         return y - half, y + half
 

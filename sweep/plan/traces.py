@@ -15,7 +15,7 @@ SIZE_PER_RAY = 8.0e-6  # million rows of a primary ray, sample and bounces inclu
 
 
 class Known(NamedTuple):
-    """An input as far as it is known; ``digest`` is None until its scene is rendered."""
+    """An input as far as it is known; it has no ``digest`` until its scene is rendered."""
 
     input: Input
     path: str

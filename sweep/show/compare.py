@@ -106,7 +106,7 @@ def _mean_ratio(pairs: list[tuple[float | None, float | None]]) -> float | None:
 
 
 def value_of(gpu: Gpu, key: str) -> float:
-    """A number of a GPU's description; ``UserError`` for a key that is none."""
+    """A number of a GPU's description; ``UserError`` for any other key."""
     section, _, name = key.rpartition(".")
     found: Any = gpu
     for part in [*filter(None, section.split(".")), name]:

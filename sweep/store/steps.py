@@ -3,7 +3,7 @@
 With ``RAYPLAY_SWEEP_STEPS=FOLDER`` each step appends a line ``STEP KEY PID`` to ``FOLDER/steps``. A file
 ``FOLDER/STEP``, or ``FOLDER/STEP-KEY``, is an order for the first process that comes by, which takes it away, or with
 ``always`` before it for every one: ``kill`` (SIGKILL), ``crash`` (SIGSEGV), ``full`` (a full disk), ``memory`` (ask for
-memory until there is none), ``sleep SECONDS``.
+memory until the limit), ``sleep SECONDS``.
 """
 
 import errno

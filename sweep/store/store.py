@@ -66,7 +66,7 @@ class Store:
         return _json(self.medium.read(f"results/{key}/{HOST}"))
 
     def failure(self, key: str) -> dict[str, Any]:
-        """Reason, log and tries of a failed point; empty where there is none."""
+        """Reason, log and tries of a failed point; empty without one."""
         return _json(self.medium.read(f"failed/{key}.json"))
 
     def put(self, key: str, identity: dict[str, Any], described: dict[str, Any], metrics: dict[str, float | None],
