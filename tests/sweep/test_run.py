@@ -82,7 +82,7 @@ def test_two_drivers_share_a_store(tmp_path: Path, steps: Path) -> None:
     [
         ("always crash", "", "died of signal SIGSEGV, 3 times"),
         ("always memory", "memory_mb = 300", "its memory limit was too little"),
-        ("always sleep 600", "seconds = 1.5", "took longer than its limit of 1.5 s"),
+        ("always sleep 600", "seconds = 15", "took longer than its limit of 15 s"),
     ],
 )
 def test_a_bad_point_fails_alone(tmp_path: Path, steps: Path, words: str, limits: str, reason: str) -> None:
