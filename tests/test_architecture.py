@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "crisp": {"formats", "tracer", "replay", "zatel"},
     "animation": {"formats", "tracer", "replay", "zatel"},
     "report": {"formats", "tracer", "replay"},
+    "sweep": {"formats", "tracer", "replay", "zatel", "report"},
     "silicon": {"formats", "ptx", "tracer", "replay"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
@@ -38,6 +39,7 @@ SHOWN = (
     "crisp",
     "animation",
     "report",
+    "sweep",
     "silicon",
     "rayplay",
     "outside",

@@ -22,6 +22,7 @@ HOME = {
         for verb in ("check", "verify", "stats", "convert", "select", "merge", "diff", "import", "export")
     },
     **{f"tuner {verb}": ("tuner", verb) for verb in ("fit", "choose", "run")},
+    **{f"sweep {verb}": ("sweep", verb) for verb in ("new", "plan", "run", "status", "collect", "report", "prune")},
     **{verb: ("silicon", verb) for verb in ("capture", "time", "correlate")},
     **{verb: ("zatel", verb) for verb in ("predict", "estimate", "whatif", "scale", "paper")},
 }

@@ -20,7 +20,7 @@ SAME = (
     (r"python -m replay --explain", "rayplay gpus explain"),
     (r"python -m tracer (render|launch|network)", "rayplay trace"),
     (r"python -m (?:tracer|zatel)", "rayplay"),
-    (r"python -m (replay|ptx|tuner)", r"rayplay \1"),
+    (r"python -m (replay|ptx|tuner|sweep)", r"rayplay \1"),
     (r"python -m animation animate", "rayplay animate"),
 )
 

@@ -194,6 +194,32 @@ VERBS = {
         "Render an animation on a simulated GPU. Each frame the controller chooses the occlusion rays, the replay says "
         "how long the frame took, and its prediction is corrected."
     ), ("rayplay tuner run cornell --gpu mobile --frames 3 --size 32x24 --target-ms 0.05 --out frames.csv",)),
+    "sweep new": Verb("packaged", "an example of a sweep file", (
+        "Write a sweep file to change: traces, GPUs, axes of values, the comparison wanted. docs/sweep.md explains it."
+    ), ("rayplay sweep new study.toml",)),
+    "sweep plan": Verb("packaged", "the points of a sweep, and why each would run", (
+        "List the points of a sweep file with keys, why each would run, and an estimate of time, memory and disk. "
+        "Nothing is run."
+    ), ("rayplay sweep new study.toml", "rayplay sweep plan study.toml")),
+    "sweep run": Verb("packaged", "run the points that have no result", (
+        "Run every point of a sweep file that has no complete result, each in a process of its own. The same command "
+        "goes on where an earlier run ended, however that was; several runs, on several machines, may share a store. "
+        "A point that fails is reported with its log, and the others run on: exit code 1."
+    ), ("rayplay sweep new study.toml", "rayplay sweep run study.toml")),
+    "sweep status": Verb("packaged", "what is done, failed, running and missing", (
+        "Say from the store alone what of a sweep is done, failed, running and missing. Exit code 1 unless all is done."
+    ), ("rayplay sweep new study.toml", "rayplay sweep run study.toml --quiet", "rayplay sweep status study.toml")),
+    "sweep collect": Verb("packaged", "one table with every parameter and metric", (
+        "Write one Parquet table with every parameter and metric of every point. Points without a result stand in it, "
+        "with their status and the reason."
+    ), ("rayplay sweep new study.toml", "rayplay sweep run study.toml --quiet", "rayplay sweep collect study.toml")),
+    "sweep report": Verb("packaged", "the comparison as a page: front, effects, noise", (
+        "Write one HTML page of a sweep: what is missing, the Pareto front, effects of parameters and their "
+        "interactions, the noise floor, every design and point."
+    ), ("rayplay sweep new study.toml", "rayplay sweep run study.toml --quiet", "rayplay sweep report study.toml")),
+    "sweep prune": Verb("packaged", "remove results that no sweep needs", (
+        "Say which results of a store no sweep file asks for, and what killed runs left; with --remove, remove it."
+    ), ("rayplay sweep new study.toml", "rayplay sweep run study.toml --quiet", "rayplay sweep prune study.toml")),
     "capture": Verb("packaged", "a compute kernel, run on a GPU of yours, to a trace", (
         "Run the kernels of a launch file on a CUDA device and write the trace that rayplay trace would write. Threads "
         "note their path and addresses; their warps are rebuilt. Without a GPU, --device executor runs the same "
@@ -220,6 +246,7 @@ GROUPS = {
     "look": ("report", "show", "heat", "energy", "compare"),
     "silicon": ("capture", "time", "correlate"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
+    "sweep": tuple(verb for verb in VERBS if verb.startswith("sweep ")),
     "tuner": tuple(verb for verb in VERBS if verb.startswith("tuner ")),
     "data": tuple(verb for verb in VERBS if verb.startswith("data ")),
     "ptx": tuple(verb for verb in VERBS if verb.startswith("ptx ")),
@@ -228,6 +255,7 @@ FAMILIES = {
     "silicon": "against a GPU of yours",
     "data": "files: check, convert, cut, join, exchange",
     "ptx": "programs: PTX text and SASS listings",
+    "sweep": "many points: a design study",
     "tuner": "frames that meet a target",
 }
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ LIKE = "like"
 """Key of the GPU whose values a description takes where it has none of its own."""
 MOST_APART = 1000
 """Largest ratio of two clocks: a replay passes that many cycles of the one for each of the other."""
+_addresses = cache(make_addresses)  # many designs of a sweep have one map
 COPIES = ("none", "low_32_bits", "whole")
 TICKS = ("exact", "summed")
 
@@ -122,7 +124,7 @@ class Gpu:
         memory, dram = self.memory, self.dram
         slices = self.l2.slices_per_controller
         try:
-            return make_addresses(
+            return _addresses(
                 memory.address_map, memory.count, slices, memory.partition_hash, dram.banks, dram.bank_hash
             )  # fmt: skip
         except LawError as error:

@@ -46,6 +46,7 @@ FOLDERS = (
     "tuner",
     "crisp",
     "report",
+    "sweep",
     "silicon",
     "rayplay",
     "outside",

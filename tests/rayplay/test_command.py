@@ -16,6 +16,7 @@ from rayplay.formats.guard.answer import has_colour
 
 REPLAYING = {
     "demo", "replay", "compare", "whatif", "estimate", "predict", "scale", "report", "energy", "correlate",
+    "sweep run", "sweep status", "sweep collect", "sweep report", "sweep prune",
 }  # fmt: skip
 CHEAP = (
     "gpus", "gpus explain mobile", "show sample", "data check sample", "data stats sample", "data diff sample sample",

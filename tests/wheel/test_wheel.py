@@ -15,7 +15,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("animation", "crisp", "formats", "hypa", "ptx", "replay", "report", "silicon", "tracer", "tuner", "zatel")
+PACKAGES = (
+    "animation",
+    "crisp",
+    "formats",
+    "hypa",
+    "ptx",
+    "replay",
+    "report",
+    "silicon",
+    "sweep",
+    "tracer",
+    "tuner",
+    "zatel",
+)
 SOURCES = ("rayplay", *PACKAGES, "traces/sample.trace")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "constraints.txt")
 NEIGHBOUR = "OWNER = 'another project'\n"

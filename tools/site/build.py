@@ -47,6 +47,8 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/raster.md",
             "docs/tuner.md",
             "docs/animations.md",
+            "docs/sweep.md",
+            "docs/sweep-growth.md",
             "docs/energy.md",
             "docs/analysis.md",
             "docs/zatel.md",

@@ -1,0 +1,80 @@
+"""Clusters: dask workers that die, a bad point on a worker, an array of jobs."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.sweep.conftest import command, counted, environment, planned, toml
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+POINTS = 16
+
+
+def parent(pid: int) -> int:
+    """Number of the process that started another."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def worker_of_last_point(steps: Path) -> int | None:
+    """The dask worker whose zygote forked the process that started a point last; None when it has gone."""
+    try:
+        child = int((steps / "steps").read_text().splitlines()[-1].split()[2])
+        return parent(parent(child))
+    except (OSError, IndexError):
+        return None
+
+
+def test_workers_that_die_cost_the_point_that_they_ran(tmp_path: Path, steps: Path) -> None:
+    """Sections 3's second and third experiment: finished results are not made again, and a death is transparent."""
+    (tmp_path / "study.toml").write_text(toml(POINTS))
+    words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml", "--executor", "dask", "--workers", "2"]
+    driver = subprocess.Popen(words, cwd=tmp_path, env=environment(steps), stdout=subprocess.PIPE, text=True)
+    kills = 0
+    while driver.poll() is None:
+        time.sleep(0.02)
+        if kills < 2 and len(counted(steps)) >= 5 * (kills + 1):
+            victim = worker_of_last_point(steps)
+            if victim is not None and victim != driver.pid and parent(victim) == driver.pid:
+                os.kill(victim, signal.SIGKILL)
+                kills += 1
+    said = driver.communicate()[0]
+    assert driver.returncode == 0
+    assert f"{POINTS} of {POINTS} points are done" in said
+    assert kills == 2
+    assert len(counted(steps)) <= POINTS + 2 * kills  # at most the points that were on the workers
+    finished = set(counted(steps, "renamed"))
+    assert len(counted(steps, "renamed")) == len(finished) == POINTS
+
+
+def test_a_bad_point_does_not_take_workers_with_it(tmp_path: Path, steps: Path) -> None:
+    """The first experiment: without dask's help one point would end four workers, and 22 others with them."""
+    (tmp_path / "study.toml").write_text(toml(8))
+    bad = planned(str(tmp_path / "study.sweep"), points=8).missing()[2]
+    (steps / f"computed-{bad}").write_text("always crash")
+    ended = command(tmp_path, "run", "study.toml", "--executor", "dask", "--workers", "2", steps=steps)
+    assert ended.returncode == 1, ended.stderr
+    assert "7 of 8 points are done, 1 failed" in ended.stdout
+    assert "died of signal SIGSEGV" in ended.stdout
+    assert len(counted(steps)) == 7 + 3  # three tries
+
+
+def test_an_address_without_a_scheduler_is_one_line(study: Path) -> None:
+    ended = command(study, "run", "study.toml", "--executor", "dask", "--address", "not-an-address")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert "--address not-an-address: no dask scheduler" in ended.stderr
+
+
+def test_an_array_of_jobs_shares_the_store(study: Path, steps: Path) -> None:
+    pytest.importorskip("submitit", reason="the extra slurm is not installed")
+    words = ["run", "study.toml", "--executor", "slurm", "--workers", "2", "--slurm", "cluster=local"]
+    ended = command(study, *words, steps=steps)
+    assert ended.returncode == 0, ended.stderr
+    assert "4 of 4 points are done" in ended.stdout
+    assert len(counted(steps)) == 4
+    ended = command(study, "run", "study.toml", "--executor", "slurm", "--slurm", "no_such=1")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
