@@ -242,7 +242,7 @@ VERBS = {
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
     "trace": ("trace", "draw", "animate", "scenes", "scene"),
-    "replay": ("replay", "gpus", "gpus explain", "gpus new"),
+    "replay": ("replay", "gpus", "gpus explain", "gpus new", "gpus check", "gpus fit"),
     "look": ("report", "show", "heat", "energy", "compare"),
     "silicon": ("capture", "time", "correlate"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),

@@ -30,17 +30,17 @@ class Line(NamedTuple):
 
     def bounds(self, x: float) -> tuple[float, float]:
         """Prediction interval of y."""
-        far = (x - self.middle) ** 2 / self.moment if self.moment else 0.0
+        far = (x - self.middle) ** 2 / self.moment
         half = quantile(CONFIDENCE, self.degrees) * self.spread * math.sqrt(1.0 + 1.0 / self.known + far)
         y = self.offset + self.slope * x
         return y - half, y + half
 
 
 def fitted(x: Sequence[float], y: Sequence[float]) -> Line | None:
-    """The line of least squares; None for too few designs. Without two different x it is flat."""
-    if len(x) < LEAST_KNOWN:
+    """The line of least squares; None for too few designs, and for designs of one x, which tell no slope."""
+    if len(x) < LEAST_KNOWN or len(set(x)) < 2:
         return None
-    slope, offset = exact.line(x, y) if len(set(x)) > 1 else (0.0, exact.mean(y))
+    slope, offset = exact.line(x, y)
     residuals = [b - offset - slope * a for a, b in zip(x, y, strict=True)]
     degrees = len(x) - 2
     spread = exact.length(*residuals) / math.sqrt(degrees)

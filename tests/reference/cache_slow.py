@@ -235,7 +235,7 @@ class SlowCache:
             self.sent.append(("write", sector, mask, waiter))
         if fetches:
             self.parked = name == "fetch_on_write"
-            self.fetch(kind, line, sector, index, mask, False, waiter if self.parked else -1, now)
+            self.fetch(kind, line, sector, index, mask, False, waiter if self.parked else -2, now)
             if self.parked:
                 line.sectors[sector % self.per_line].dirty_on_fill = line.bytes_on_fill = True
         else:
