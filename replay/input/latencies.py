@@ -1,7 +1,7 @@
 """Latencies of PTX instructions as a GPU has them, in place of the ones in a trace.
 
 A trace's characterisation has the slots of variable latencies, which do not depend on the GPU, and the stalls of fixed
-ones, which do. The stalls are made anew: each block issues in order and as early as its results allow, as when the
+ones, which do. Each block gives new stalls: it issues in order and as early as its results allow, as when the
 trace was written (docs/formats.md, characterisation).
 """
 
@@ -45,7 +45,7 @@ class Spec:
         law(not rows or rows[-1].pattern == ALL, f"the last row of of_ptx must be for {ALL}, not {self.of_ptx[-1:]}")
 
     def rows(self) -> list[Row]:
-        """The rows, in the order in which an opcode is looked up. Raises ``LawError`` for one that is none."""
+        """The rows, in the order in which an opcode is looked up. Raises ``LawError`` for a malformed one."""
         return [_row(text) for text in self.of_ptx]
 
 

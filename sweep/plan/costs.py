@@ -1,6 +1,6 @@
 """Cost of a point before it runs: processor time, memory and disk, from the rows and bytes of its trace.
 
-The constants are measured (docs/sweep-growth.md). Once the store has results of the same trace and method, their
+The constants are measured (docs/sweep/growth.md). Once the store has results of the same trace and method, their
 mean processor time takes the place of the formula.
 """
 

@@ -48,7 +48,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/tuner.md",
             "docs/animations.md",
             "docs/sweep.md",
-            "docs/sweep-growth.md",
+            "docs/sweep/growth.md",
             "docs/energy.md",
             "docs/analysis.md",
             "docs/zatel.md",
