@@ -43,7 +43,7 @@ def test_show_prints_every_column_and_the_first_rows(monkeypatch, capsys, sample
     assert formats(monkeypatch, "show", sample, "--rows", 2) == 0
     text = capsys.readouterr().out
     trace = open_trace(sample)
-    for table in trace.layout.tables:
+    for table in map(trace.layout.table, trace.tables):
         assert f"{table.name}: {trace.rows(table.name):,} rows" in text
         for column in table.columns:
             assert column.doc in text
