@@ -32,14 +32,18 @@ def make_trace(
     image_size: tuple[int, int] | None = (40, 6),
     ctas: int = 4,
     traversals: bool = False,
+    cooperative: bool = False,
 ) -> Path:
     """Write a valid trace to ``path`` and return the path.
 
-    image_size  (width, height) of the image launch; None leaves it out, and with it rays, threads, nodes and image.
-    ctas        CTAs of 64 threads of the compute launch; 0 leaves it out.
-    traversals  whether rays walk a tree, and the tables ``parents``, ``distances`` and ``culled`` tell how.
+    image_size   (width, height) of the image launch; None leaves it out, and with it rays, threads, nodes and image.
+    ctas         CTAs of 64 threads of the compute launch; 0 leaves it out.
+    traversals   whether rays walk a tree, and the tables ``parents``, ``distances`` and ``culled`` tell how.
+    cooperative  whether the CTAs of the last launch wait for each other.
     """
     tables = make_tables(seed, image_size, ctas)
+    if cooperative:
+        tables["cooperative"] = {"kernel_id": tables["kernels"]["kernel_id"][-1:]}
     if traversals and image_size is not None:
         tables |= walked(np.random.default_rng(seed), tables["rays"])
     with TraceWriter(path, {"command": "formats.generate", "seed": seed}, image_size) as writer:

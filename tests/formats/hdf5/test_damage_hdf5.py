@@ -48,10 +48,11 @@ def test_each_column_must_be_there_whole_and_of_its_type(copy: Path, whole: byte
     with pytest.raises(FormatError, match=rf"table {table.name}: column {column.name} is missing; columns must be"):
         open_trace(copy)
     copy.write_bytes(whole)
-    replace(copy, name, lambda group, last, values: group.create_dataset(last, data=values[:-1]))
-    with pytest.raises(FormatError, match=rf"table {table.name}"):
-        open_trace(copy).read(table.name)
-    copy.write_bytes(whole)
+    if len(table.columns) > 1:  # a column alone says by itself how many rows there are
+        replace(copy, name, lambda group, last, values: group.create_dataset(last, data=values[:-1]))
+        with pytest.raises(FormatError, match=rf"table {table.name}"):
+            open_trace(copy).read(table.name)
+        copy.write_bytes(whole)
     other = np.zeros(3, np.int64 if column.dtype == STRING else np.float16)
     replace(copy, name, lambda group, last, values: group.create_dataset(last, data=other))
     with pytest.raises(FormatError, match=rf"table {table.name}, column {column.name}: type must be"):
