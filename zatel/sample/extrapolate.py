@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.model.schedule import Machine, schedule
+from rayplay.zatel.model.schedule import Machine, Phases, schedule
 from rayplay.zatel.model.traffic import SECTOR_BYTES, Stream, Traffic
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
@@ -33,7 +33,7 @@ def extrapolate(
         return found
     sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
-    expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
+    expected_traffic = correct(matched, counted, len(chosen) / float(chosen.sum()))
     asked = asked_more(matched.part, counted)
     busy = tuple(least_cycles(of, gpu, asked) * rules.slices for of in (matched.part, matched.whole))
     waits = later(gpu, expected_traffic, counted) if rules.later else 0.0
@@ -72,15 +72,9 @@ def all_cycles(
 
     busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
     later  correction to the cycles of a step.
-
-    Cost of an access = resident time outside the RT unit / accesses.
     """
-    totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
-    owner = np.repeat(chosen, np.diff(phases.first))
-    accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
-    elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
-    step = max(totals["rt_warp_cycles"] / records, 1.0)
-    cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
+    launch, phases = gpu.sm.kernel_launch_cycles, stream.phases
+    step, cost = step_cycles(phases, chosen, replayed)
     sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
     plan = schedule(phases, chosen, part, cost)
     free = unhindered(sampled, window_steps(stream, plan, cost, chosen), busy[0]) / sampled
@@ -89,6 +83,18 @@ def all_cycles(
     windows *= max(step * free + later, 1.0)
     cycles = float(np.maximum(windows, busy[1]).sum())
     return Time(launch + cycles, free * cycles / float(windows.sum()))
+
+
+def step_cycles(phases: Phases, chosen: np.ndarray, replayed: Replayed) -> tuple[float, float]:
+    """Cycles of a step of the RT unit in the replay of the ``chosen``, and steps that an access costs.
+
+    An access costs resident time outside the RT unit / accesses.
+    """
+    totals, owner = replayed.totals, np.repeat(chosen, np.diff(phases.first))
+    accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
+    elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
+    step = max(totals["rt_warp_cycles"] / records, 1.0)
+    return step, totals["resident_warp_cycles"] * elsewhere / accesses / step
 
 
 def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
@@ -115,7 +121,7 @@ def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
 def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
     """Estimate the whole GPU's traffic with the functional caches as control variate.
 
-    scale  work of all warps / work of the sample.
+    scale  design weight: all CTAs / sampled ones. With it the differences are unbiased, whatever the model is.
 
     Ratio estimator, for L2 accesses: model of all x replay / model of the sample.
     Difference estimator, for misses, write-backs and the L1s: model of all + scale x (replay - model of the sample). A

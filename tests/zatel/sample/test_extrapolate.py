@@ -29,7 +29,7 @@ def replayed_as(phases: Phases, machine: Machine, warps: np.ndarray, step: float
     cycles = 5000 + step * schedule(phases, warps, machine, access / step).steps
     totals = {"rt_warp_cycles": step * records, "waits_for_rt": 3.0, "waits_or_issues": 4.0}
     totals["resident_warp_cycles"] = 4 * access * accesses
-    return Replayed({"gpu_cycles": cycles}, {}, totals, 0.0)
+    return Replayed({"gpu_cycles": cycles}, {}, totals, None, 0.0)
 
 
 def stream_of(phases: Phases) -> Stream:
