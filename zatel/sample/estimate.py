@@ -190,7 +190,7 @@ def replay_samples(
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream.first)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
-    machines = machines_of(gpus, trace, fraction, counts, rules)
+    machines = machines_of(gpus, trace, fraction, counts)
     matched = find_machines(gpus, machines, work, chosen, rows, rules)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
@@ -209,10 +209,10 @@ def checked_fraction(fraction: float) -> float:
 
 
 def machines_of(
-    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None, rules: Rules = EVERY
+    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None
 ) -> list[tuple[Machine, Machine]]:
     """Each GPU as a machine, and the machine that replays the sample; ``counts`` as in ``estimate_many``."""
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
     first_whole, first_part = machines[0]
     machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
     if counts:

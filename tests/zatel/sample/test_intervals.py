@@ -5,7 +5,7 @@ import pytest
 
 from rayplay.zatel.model.traffic import Traffic
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
+from rayplay.zatel.sample.extrapolate import correct
 from rayplay.zatel.sample.intervals import (
     GROUPS,
     equal_work,
@@ -86,13 +86,6 @@ def test_every_metric_has_its_ratio_and_cycles_follow_warps() -> None:
     for name in RULES:
         same = by_time[name] if name not in ("gpu_cycles", "gpu_ipc") else replicates(*warps)
         np.testing.assert_array_equal(by_warp[name], same)
-
-
-def test_dram_efficiency_rises_with_use_and_stays_where_use_does() -> None:
-    assert rescale_efficiency(0.4, 0.1, 0.1) == pytest.approx(0.4)
-    # idle 3 of 4 ticks; twice the requests: idle 9 of 16, 0.2 of 7/16 used
-    assert rescale_efficiency(0.4, 0.1, 0.2) == pytest.approx(0.2 / (7 / 16))
-    assert rescale_efficiency(0.0, 0.0, 0.0) == 0.0
 
 
 def test_traffic_is_corrected_by_hand() -> None:
