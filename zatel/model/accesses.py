@@ -92,7 +92,10 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     for row in range(rows.instruction.size):
         start, of = end, rows.instruction[row]
         place, lanes = rows.offset[row], rows.lane_mask[row]
-        before, inside = np.int64(-1 << 62), np.int64(0)  # of the lane before: most lanes access the same word of their own
+        before, inside = (
+            np.int64(-1 << 62),
+            np.int64(0),
+        )  # of the lane before: most lanes access the same word of their own
         for lane in range(LANES):
             if not (lanes >> lane) & 1:
                 continue

@@ -7,8 +7,6 @@ two are the fewest that show the variance within a stratum (W. G. Cochran, *Samp
 512 CTAs and a fraction of 0.1 give 26 strata of 19 or 20 CTAs.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
@@ -17,15 +15,8 @@ OF_STRATUM = 2  # CTAs drawn of each
 LEAST_CTAS = 8  # four strata: fewer leave too few degrees of freedom for an interval (Student's t of 3 is 3.2)
 
 
-class Sample(NamedTuple):
-    """CTAs of a sample: ``chosen``, bool[CTAs], and the ``stratum`` of each, int64[CTAs]."""
-
-    chosen: np.ndarray
-    stratum: np.ndarray
-
-
-def draw(count: int, fraction: float, seed: int) -> Sample:
-    """Draw about ``fraction`` of ``count`` CTAs, an even number or all.
+def draw(count: int, fraction: float, seed: int) -> np.ndarray:
+    """Draw about ``fraction`` of ``count`` CTAs, an even number or all: bool[CTAs].
 
     The same inputs give the same sample. Raises ``UserError`` for fewer than ``LEAST_CTAS``.
     """
@@ -35,13 +26,13 @@ def draw(count: int, fraction: float, seed: int) -> Sample:
         raise UserError(
             f"--fraction must give at least {LEAST_CTAS} of the {count} CTAs, {least:.3f}, not {fraction:g}"
         )
-    strata = max(1, wanted // OF_STRATUM)
-    stratum = np.arange(count) * strata // count
     if wanted == count:
-        return Sample(np.ones(count, bool), stratum)
+        return np.ones(count, bool)
+    strata = wanted // OF_STRATUM
+    stratum = np.arange(count) * strata // count
     random = np.random.default_rng([seed, wanted]).random(count)
     first = np.searchsorted(stratum, np.arange(strata))
     drawn = np.lexsort((random, stratum))[first[:, None] + np.arange(OF_STRATUM)]
     chosen = np.zeros(count, bool)
     chosen[drawn] = True
-    return Sample(chosen, stratum)
+    return chosen

@@ -186,7 +186,7 @@ def replay_samples(
 ) -> list[Outcome]:  # fmt: skip
     """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
     fraction, begun = checked_fraction(fraction), time.process_time()
-    chosen = draw(int(work.cta[-1]) + 1, fraction, seed).chosen[work.cta]
+    chosen = draw(int(work.cta[-1]) + 1, fraction, seed)[work.cta]
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream.first)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])

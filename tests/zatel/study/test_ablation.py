@@ -15,7 +15,7 @@ from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.sample.estimate import conclude, estimate, read_work, replay_samples
 from rayplay.zatel.sample.rules import EVERY, OF_REPLAY, Rules
 from rayplay.zatel.study.ablation import Trial, of_scene, trials, verdicts
-from rayplay.zatel.verbs.ablate import ablate_verb
+from rayplay.zatel.study.verbs import ablate_verb
 
 GPU = ["sm.kernel_launch_cycles=100"]
 
