@@ -74,7 +74,7 @@ class Estimate(NamedTuple):
     machine      that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
     replayed     outcome of the replay.
     replicated   metric -> float64[groups], ``intervals.replicates``.
-    is_known     whether scenes of the same class taught the model errors; otherwise intervals are of all classes.
+    is_known     whether scenes of the same class taught the model errors; otherwise intervals are the widest.
     cpu_seconds  processor time of reading all warps' work, and of matching the machines of all GPUs.
     """
 

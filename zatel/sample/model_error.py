@@ -9,7 +9,7 @@ with n - 1 degrees of freedom. ``bench/accuracy/learn_model_errors.py`` writes t
 Covariates: rounds, the times that all warps fill the whole GPU. In one round the longest warps decide the end; a
 machine with few SMs, whose slots are refilled, ends by throughput. Warps of the sample. Steps of a warp: with short
 warps (shadows, ambient occlusion) the start and the end of a launch are most of it. Only estimates of the same class
-are compared. Where none is, the term is the one of all classes together, without a bias, and ``is_known`` says so.
+are compared. Where none is, the term is the widest of all classes, without a bias, and ``Estimate.is_known`` says so.
 """
 
 import csv
@@ -85,11 +85,12 @@ def read_table(path: Path = TABLE) -> list[Spread]:
 def model_errors(rows: Sequence[Spread], warps: int, rounds: float, steps: float) -> dict[str, ModelError]:
     """Metric -> model error for samples of ``warps``, of ``steps`` each; all warps fill the GPU ``rounds`` times."""
     near, found = like(rows, warps, rounds, steps), {}
+    classes = [near] if near else _classes(rows) or [list(rows)]
     for metric in dict.fromkeys(row.metric for row in rows):
         several = [row for row in rows if row.metric == metric and row.trials > 1]
         drawn, said = (sum(getattr(row, name) ** 2 for row in several) for name in ("spread", "sampling_error"))
-        mine = [row for row in near or rows if row.metric == metric]
-        bias, variance, scenes = _between(mine)
+        terms = [_between(mine) for of in classes if (mine := [row for row in of if row.metric == metric])]
+        bias, variance, scenes = max(terms, key=lambda term: term[0] ** 2 + term[1])
         if not near:
             bias, variance = 0.0, variance + bias**2
         effect = float(np.sqrt(variance * (1.0 + 1.0 / scenes)))
@@ -123,6 +124,12 @@ def like(rows: Sequence[Spread], warps: int, rounds: float, steps: float) -> lis
     here = _class_of(warps, rounds, steps)
     found = [row for row in rows if _class_of(row.warps, row.rounds, row.steps) == here]
     return found if len({scene_of(row.scene) for row in found}) >= LEAST_SCENES else []
+
+
+def _classes(rows: Sequence[Spread]) -> list[list[Spread]]:
+    """The rows of each class that is known."""
+    named = {_class_of(row.warps, row.rounds, row.steps): row for row in rows}
+    return [found for row in named.values() if (found := like(rows, row.warps, row.rounds, row.steps))]
 
 
 def scene_of(name: str) -> str:

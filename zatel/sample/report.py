@@ -10,7 +10,7 @@ from rayplay.zatel.sample.forecast import Forecast
 Full = Mapping[str, float | None]
 WHOLE = "that is the full replay: its metrics are exact"
 UNKNOWN = (
-    "warning: no traces of such size and length of warps taught the model errors; the intervals are those of all traces"
+    "warning: no traces of such size and length of warps taught the model errors; the intervals are the widest known"
 )
 KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file
 

@@ -50,7 +50,7 @@ def test_the_design_effect_is_the_scatter_of_samples_beside_their_standard_error
     assert model_errors(rows, 51, 2.0, 2000.0)["m"].design == pytest.approx(0.5)
 
 
-def test_scenes_of_the_same_class_teach_and_else_all_without_a_bias() -> None:
+def test_scenes_of_the_same_class_teach_and_else_the_widest_without_a_bias() -> None:
     full = [row(name, error, rounds=2.0) for name, error in (("a", 0.05), ("b", 0.06), ("c", 0.07))]
     empty = [one._replace(rounds=0.5, error=0.2) for one in full]
     short = [one._replace(steps=200.0, error=0.3) for one in full]
@@ -62,7 +62,7 @@ def test_scenes_of_the_same_class_teach_and_else_all_without_a_bias() -> None:
         unknown = model_errors(rows, warps, rounds, steps)["m"]
         assert not like(rows, warps, rounds, steps)
         assert unknown.bias == 0.0
-        assert unknown.effect > max(model_errors(rows, 51, *of)["m"].effect for of in ((2.0, 2e3), (0.5, 2e3)))
+        assert unknown.effect > 0.3  # as wide as the class that errs most, with its bias
 
 
 def test_two_workloads_of_a_scene_are_one_scene() -> None:
