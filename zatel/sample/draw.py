@@ -1,6 +1,6 @@
 """Stratified sample of the CTAs of a launch.
 
-Strata are runs of consecutive CTAs in launch order, equally long but for one CTA. They cover the image from top to
+Strata are runs of consecutive CTAs in launch order, equally long up to one CTA. They cover the image from top to
 bottom and the launch from ramp-up to drain. In each, a simple random sample of two CTAs is drawn without replacement:
 two are the fewest that show the variance within a stratum (W. G. Cochran, *Sampling Techniques*, 5A.11).
 
