@@ -235,14 +235,14 @@ def conclude(outcome: Outcome, rules: Rules = EVERY, table: Sequence[Spread] = E
     of = int(chosen.sum()), len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
     known, left = model_errors(table, *of), 1.0 - min(taken, size, 1.0 / size)
     metrics = {name: unbiased(value, known[name], left) if known else value for name, value in found.items()}
-    if known and metrics["gpu_cycles"] != found["gpu_cycles"]:
-        metrics["gpu_ipc"] = instructions / metrics["gpu_cycles"]
+    if (cycles := metrics["gpu_cycles"]) and cycles != found["gpu_cycles"]:
+        metrics["gpu_ipc"] = instructions / cycles
     replicated = of_metrics(replayed.intervals, _cycles_of_ctas(outcome))
     intervals: dict[str, Interval | None] = {}
     for name, value in metrics.items():
         error = standard_error(replicated[name], taken)
-        usable = known and value is not None and np.isfinite(error)
-        intervals[name] = bounds(value, error, known[name], left) if usable else None
+        usable = known and np.isfinite(error)
+        intervals[name] = bounds(value, error, known[name], left) if usable and value is not None else None
     share = float(stream.executed[chosen].sum() / instructions)
     return Estimate(
         metrics, intervals, chosen, share, *of[1:], part, outcome.scaled, outcome.matched.share, replayed, replicated,
