@@ -34,7 +34,7 @@ class Static(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of ``accesses``, int64: instruction, lanes and offset of each, and the addresses."""
+    """Rows of ``accesses``: instruction, lanes and offset of each, int64, and the addresses as int64 views."""
 
     instruction: np.ndarray
     lane_mask: np.ndarray
@@ -73,8 +73,8 @@ def lines_of(columns: dict[str, np.ndarray] | None, static: Static, shift: int =
     warp, visit, instruction, lanes, offset = (
         columns[name].astype(np.int64) for name in ("warp_id", "visit", "instruction_id", "lane_mask", "address_offset")
     )
-    rows = Rows(instruction, lanes, offset, columns["address"].astype(np.int64))
-    room = len(rows.address) * (int(static.access_bytes.max(initial=4)) // 4 + 2)
+    rows = Rows(instruction, lanes, offset, columns["address"].view(np.int64))
+    room = int((np.diff(offset) * (static.access_bytes[instruction] // 4 + 2)).sum())
     found = Accesses(
         warp, visit, np.zeros(len(warp) + 1, np.int64), np.empty(room, np.int64), np.empty(room, np.uint16)
     )
@@ -92,6 +92,10 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     for row in range(rows.instruction.size):
         start, of = end, rows.instruction[row]
         place, lanes = rows.offset[row], rows.lane_mask[row]
+        before, inside = (
+            np.int64(-1 << 62),
+            np.int64(0),
+        )  # of the lane before: most lanes access the same word of their own
         for lane in range(LANES):
             if not (lanes >> lane) & 1:
                 continue
@@ -101,7 +105,9 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
             if space == GENERIC:
                 space = LOCAL if static.local_begin <= address < static.local_end else GLOBAL
             if space == LOCAL:
-                inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
+                if address - before != static.thread_bytes:
+                    inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
+                before = address
                 for word in range(inside >> 2, max((inside >> 2) + 1, (inside + size) >> 2)):
                     end = touch(LOCAL_LINES + word, lane, start, end, out, words)
             elif space == GLOBAL:
