@@ -10,10 +10,6 @@ from tests.hostile.warm import CPU_SECONDS, MOST_BYTES
 LISTED = {"check": 1, "verify": 2, "doctor": 1}
 """Verbs that print what is wrong of a file, and the code with which they then exit."""
 LONGEST_LINE = 1200
-BESIDE = {
-    "page": "has not the memory", "joules": "must be", "correlate": "must have the launches of the trace",
-}  # fmt: skip
-"""Verbs that read a part of a trace beside another file, so that they may serve it; what else they say of one."""
 
 
 def fault(case: Case, verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:
@@ -24,10 +20,8 @@ def fault(case: Case, verb: str, run: dict[str, Any], before: set[str], folder: 
         return str(error)
     said = run["err"] or run["out"]
     if found == "served":
-        may = verb in case.served or (verb in BESIDE and "page" in VERBS[case.kind] and "replay" in VERBS[case.kind])
-        return "" if may else f"{verb}: served, and must be refused: {said[:300]}"
-    wanted = f"{case.says}|{BESIDE[verb]}" if verb in BESIDE else case.says
-    return "" if re.search(wanted, said) else f"{verb}: must say {wanted!r}: {said}"
+        return "" if verb in case.served else f"{verb}: served, and must be refused: {said[:300]}"
+    return "" if re.search(case.says, said) else f"{verb}: must say {case.says!r}: {said}"
 
 
 def judged(verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:
