@@ -35,7 +35,7 @@ def write_beside(folder: Path) -> Path:
 def run_case(
     warm: Warm, beside: Path, folder: Path, case: Case, but: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Per verb of a case, ``but`` some: its name, its run (``warm``) and its fault, "" without one. Makes ``folder``."""
+    """Per verb of a case, ``but`` some: its name, its run (``warm``) and its fault, or "". Makes ``folder``."""
     shutil.copytree(beside, folder)
     case.make(folder)
     before = names(folder)
