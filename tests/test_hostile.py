@@ -9,7 +9,7 @@ from tests.hostile.cases import CASES, Case
 from tests.hostile.run import run_case, write_beside
 from tests.hostile.warm import Warm
 
-# ``python -m bench.hostile`` runs these, too; what each must say of each case is not settled.
+# ``python -m bench.hostile`` runs them. Their verdict on each case is not settled.
 UNSETTLED_VERBS = frozenset({"page", "noise", "joules", "correlate", "fit", "capture", "time"})
 UNSETTLED_KINDS = frozenset({"forecast", "changes", "film", "measured", "timed", "plugin"})
 SETTLED = [case for case in CASES if case.kind not in UNSETTLED_KINDS]
