@@ -4,14 +4,16 @@ import argparse
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import Once, add_limits, add_verb, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import SHIPPED, prediction_name, result_name, trace_name
-from rayplay.zatel.study.verbs import add_parsers as add_studies
+from rayplay.zatel.study.points import STUDIES
 from rayplay.zatel.verbs import records
+from rayplay.zatel.verbs.ablate import add_parser as add_ablate
 from rayplay.zatel.verbs.estimate import add_parser as add_estimate
 from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, read_options
 from rayplay.zatel.verbs.scale import add_parser as add_scale
@@ -63,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     add_estimate(verbs)
     add_whatif(verbs)
     add_scale(verbs)
+    add_ablate(verbs)
     filtering = add_verb(verbs, filter_verb)
     filtering.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(
@@ -74,9 +77,33 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--out", type=Path, metavar="FILE.png", help="picture to write (default: none, print the table only)"
     )
-    add_studies(verbs)
+    _add_paper(verbs)
+    _add_join(verbs)
     add_limits(*verbs.choices.values())
     return top
+
+
+def _add_paper(verbs: Any) -> None:
+    paper = add_verb(verbs, paper_verb)
+    paper.add_argument(
+        "traces", type=trace_name, nargs="+", metavar="TRACE", help="traces of image launches, one a scene"
+    )
+    paper.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
+    paper.add_argument(
+        "--store", type=Path, required=True, metavar="FOLDER", help="folder that keeps replays; resume from it"
+    )
+    paper.add_argument("--quick", action="store_true", help="fewer fractions, factors and seeds")
+    paper.add_argument(
+        "--only", nargs="+", choices=STUDIES, default=STUDIES, metavar="STUDY", help=f"some of {', '.join(STUDIES)}"
+    )
+    paper.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    paper.add_argument("--estimate", action="store_true", help="print the replays to do and their time, and stop")
+
+
+def _add_join(verbs: Any) -> None:
+    join = add_verb(verbs, join_verb)
+    join.add_argument("studies", type=location, nargs="+", metavar="STUDY", help="folders that the verb paper wrote")
+    join.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
 
 
 def predict_verb(arguments: argparse.Namespace) -> int:
@@ -148,6 +175,38 @@ def report_verb(arguments: argparse.Namespace) -> int:
         write_overview(arguments.prediction, arguments.out)
         answer(arguments, [f"{arguments.out}: overview"], list)
     return 0
+
+
+def paper_verb(arguments: argparse.Namespace) -> int:
+    """Traces of scenes -> the paper's Figures 10 to 20 and Table III.
+
+    example:
+      python -m zatel paper traces/park.trace traces/wknd.trace --quick --out docs/paper/quick --store build/paper
+      make paper QUICK=1
+      make paper STUDIES=whole PAPER_SCENES='park bunny'
+
+    whole: Figures 10 and 11. fractions: 13 to 16. downscaling: 17 to 19. regression: 20. tuning: Table III. One after
+    the other with one --store, or all at once: no replay is done twice. Scenes are called as their traces. The folder
+    then holds README.md (the paper's findings beside the results here), tables.md, the figures as PNG, and every
+    prediction and time as Parquet.
+    """
+    from rayplay.zatel.study import command
+
+    return command.paper_verb(arguments)
+
+
+def join_verb(arguments: argparse.Namespace) -> int:
+    """Studies that paper wrote, of different scenes -> one study.
+
+    example:
+      python -m zatel join elsewhere/park-and-bath here/wknd --out docs/paper/whole
+
+    The scenes, or the studies of a scene, must be different; figures, tables and findings are as if
+    all had been studied at once. No trace is read and nothing is replayed.
+    """
+    from rayplay.zatel.study import join
+
+    return join.join_verb(arguments)
 
 
 if __name__ == "__main__":

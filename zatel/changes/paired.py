@@ -1,30 +1,58 @@
 """Confidence interval of a change between two replays of one sample.
 
-Three independent errors, each a relative standard error, with degrees of freedom by Satterthwaite's rule:
+Three independent errors, each a relative standard error:
 
-- Sampling. Both replays run the same CTAs, so their jackknife replicates are of the same CTAs, and an error that both
-  share cancels in the replicates' differences (paired samples: W. G. Cochran, Sampling Techniques, 2.8).
+- Sampling. Both replays run the same CTAs in launch order, so stretches of equal work are the same CTAs in both. Each
+  metric's residuals are subtracted stretch by stretch, so an error that both share cancels; their successive
+  differences give the variance (paired samples: W. G. Cochran, Sampling Techniques, 2.8 and 8.11).
 - Noise of a single replay, from the unchanged machine's twins (``noise``).
 - Model. Sample and whole differ alike before and after a change, so the larger a change, the larger its error:
   ``model_share`` of it.
+
+Their degrees of freedom combine by Satterthwaite's rule (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.zatel.changes.noise import Metrics
-from rayplay.zatel.sample.intervals import GROUPS, Interval, half_width, standard_error
+from rayplay.zatel.sample.intervals import STRATA, Interval, quantile, ratios
+from rayplay.zatel.sample.replay import Replayed
 
 # Root of the mean of (error² - noise²) / change² over 26 changes: cornell on RTX 2060 and park on Mobile, 128x128
 # (docs/estimate.md, "Changes of a design"). A DRAM's efficiency follows its load alone, so it errs more.
 MODEL_SHARE, DRAM_SHARE, MODEL_DEGREES = 0.2, 0.35, 12
 
 
-def paired_errors(base: Mapping[str, np.ndarray], new: Mapping[str, np.ndarray], fraction: float) -> dict[str, float]:
-    """Metric -> standard error of the logarithm of new / base from sampling; arguments as ``Estimate.replicated``."""
-    return {name: standard_error(new[name] - base[name], fraction) for name in base}
+def equal_work(counted: dict[str, np.ndarray], count: int = STRATA) -> dict[str, np.ndarray]:
+    """Sum the rows of a timeline into ``count`` stretches of equal work; ``counted`` as in ``Replayed``.
+
+    Work is half the share of the instructions and half the share of the BVH records. Counters grow evenly in a row.
+    """
+    work = sum(counted[name] / max(counted[name].sum(), 1.0) for name in ("instructions", "records"))
+    done = np.concatenate([[0.0], np.cumsum(work)])
+    cuts = np.linspace(0.0, done[-1], count + 1)
+    summed = {name: np.concatenate([[0.0], np.cumsum(values)]) for name, values in counted.items()}
+    return {name: np.diff(np.interp(cuts, done, values)) for name, values in summed.items()}
+
+
+def paired_errors(base: Replayed, new: Replayed, fraction: float) -> dict[str, float]:
+    """Metric -> standard error of the logarithm of new / base from sampling; NaN where too little was counted."""
+    known, found = ratios(equal_work(base.intervals)), {}
+    for name, (above, below) in ratios(equal_work(new.intervals)).items():
+        change = np.diff(_residuals(above, below) - _residuals(*known[name]))
+        variance = STRATA / (2 * (STRATA - 1)) * float((change**2).sum())
+        found[name] = math.sqrt(variance * (1.0 - fraction))
+    return found
+
+
+def _residuals(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Residuals of the ratio sum(above) / sum(below), relative to its numerator."""
+    total, by = float(above.sum()), float(below.sum())
+    return (above - total / by * below) / total if total and by else np.full(len(above), np.nan)
 
 
 def change_intervals(
@@ -46,7 +74,8 @@ def change_intervals(
         noise = float(runs.std(ddof=1) / runs.mean()) * math.sqrt(1.0 + 1.0 / len(runs))
         grown = 1.0 + value
         parts = [grown * error, grown * noise, model_share(name) * abs(value) * left]
-        half = half_width(parts, [GROUPS, len(runs) - 1, MODEL_DEGREES])
+        degrees = satterthwaite(parts, [STRATA - 1, len(runs) - 1, MODEL_DEGREES])
+        half = quantile(0.95, degrees) * exact.length(exact.length(parts[0], parts[1]), parts[2])
         found[name] = Interval(value - half, value + half)
     return found
 
@@ -54,3 +83,10 @@ def change_intervals(
 def model_share(metric: str) -> float:
     """Share of a change that the model may err by, as a standard error."""
     return DRAM_SHARE if metric == "dram_efficiency" else MODEL_SHARE
+
+
+def satterthwaite(errors: Sequence[float], degrees: Sequence[int]) -> int:
+    """Degrees of freedom of the sum of independent variances ``errors``²; rounded down, at least 1."""
+    squares = [error**2 for error in errors]
+    below = sum(square**2 / free for square, free in zip(squares, degrees, strict=True))
+    return max(1, int(sum(squares) ** 2 / below)) if below else min(degrees)

@@ -66,7 +66,7 @@ def scale(
     found = []
     for model in models:
         counts = model.sms, model.controllers
-        runs = estimate_many(trace, [gpu, *perturbed(gpu)], model.fraction, seed, work, workers, counts, ())
+        runs = estimate_many(trace, [gpu, *perturbed(gpu)], model.fraction, seed, work, workers, counts)
         found.append(Scaled(model, runs[0], noise_floor([one.metrics for one in runs])))
     return found
 

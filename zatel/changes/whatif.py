@@ -146,7 +146,7 @@ def what_if(
     Errors as in ``changed`` and ``estimate``.
     """
     twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
-    found = estimate_many(trace, [*twins, *designs], fraction, seed, work, workers, table=())
+    found = estimate_many(trace, [*twins, *designs], fraction, seed, work, workers)
     predicted = [one.metrics for one in found]
     exact: list[Metrics] = []
     if full:
@@ -158,7 +158,7 @@ def what_if(
     full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
     samples = [sample_record(one) for one in found]
     bounds = [
-        change_intervals(change, paired_errors(found[0].replicated, new.replicated, taken), predicted[:count], left)
+        change_intervals(change, paired_errors(found[0].replayed, new.replayed, taken), predicted[:count], left)
         for change, new in zip(found_changes, found[count:], strict=True)
     ]
     rows = [Design(*row) for row in zip(changes, found_changes, bounds, full_changes, samples[count:], strict=True)]

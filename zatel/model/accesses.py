@@ -34,7 +34,7 @@ class Static(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of ``accesses``: instruction, lanes and offset of each, int64, and the addresses as int64 views."""
+    """Rows of ``accesses``, int64: instruction, lanes and offset of each, and the addresses."""
 
     instruction: np.ndarray
     lane_mask: np.ndarray
@@ -73,8 +73,8 @@ def lines_of(columns: dict[str, np.ndarray] | None, static: Static, shift: int =
     warp, visit, instruction, lanes, offset = (
         columns[name].astype(np.int64) for name in ("warp_id", "visit", "instruction_id", "lane_mask", "address_offset")
     )
-    rows = Rows(instruction, lanes, offset, columns["address"].view(np.int64))
-    room = int((np.diff(offset) * (static.access_bytes[instruction] // 4 + 2)).sum())
+    rows = Rows(instruction, lanes, offset, columns["address"].astype(np.int64))
+    room = len(rows.address) * (int(static.access_bytes.max(initial=4)) // 4 + 2)
     found = Accesses(
         warp, visit, np.zeros(len(warp) + 1, np.int64), np.empty(room, np.int64), np.empty(room, np.uint16)
     )
@@ -92,10 +92,6 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     for row in range(rows.instruction.size):
         start, of = end, rows.instruction[row]
         place, lanes = rows.offset[row], rows.lane_mask[row]
-        before, inside = (
-            np.int64(-1 << 62),
-            np.int64(0),
-        )  # of the lane before: most lanes access the same word of their own
         for lane in range(LANES):
             if not (lanes >> lane) & 1:
                 continue
@@ -105,9 +101,7 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
             if space == GENERIC:
                 space = LOCAL if static.local_begin <= address < static.local_end else GLOBAL
             if space == LOCAL:
-                if address - before != static.thread_bytes:
-                    inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
-                before = address
+                inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
                 for word in range(inside >> 2, max((inside >> 2) + 1, (inside + size) >> 2)):
                     end = touch(LOCAL_LINES + word, lane, start, end, out, words)
             elif space == GLOBAL:

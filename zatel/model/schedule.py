@@ -43,11 +43,14 @@ class Schedule(NamedTuple):
     """Start of each phase in steps, float64[phases]; warp slot of each warp, int64[warps]; length of the schedule.
 
     The SM of a slot is the slot modulo the number of SMs.
+
+    resident  mean number of warps on an SM.
     """
 
     begins: np.ndarray
     place: np.ndarray
     steps: float
+    resident: float
 
 
 class Run(NamedTuple):
@@ -86,21 +89,23 @@ def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 
     ring = np.zeros((machine.sms, machine.places), np.int64)
     state = Run(places.copy(), places, sms.copy(), ring, sms.copy(), sms)
     begins, place = np.zeros(len(phases.length)), np.zeros(len(warps), np.int64)
-    ended = run(phases, np.flatnonzero(warps), machine.slots, cost, state, begins, place)
-    return Schedule(begins, place, ended)
+    ended, resident = run(phases, np.flatnonzero(warps), machine.slots, cost, state, begins, place)
+    return Schedule(begins, place, ended, resident / (machine.sms * ended) if ended else 0.0)
 
 
 @loop
 def run(
     phases: Phases, warps: np.ndarray, slots: int, cost: float, state: Run, begins: np.ndarray, place_of: np.ndarray
-) -> float:
-    """Fill ``begins`` and ``place_of``; return the end of the last warp."""
-    sms, following, now = len(state.busy), 0, 0.0
+) -> tuple[float, float]:
+    """Fill ``begins`` and ``place_of``; return the end of the last warp and the sum of all warps' resident times."""
+    sms, following, now, resident = len(state.busy), 0, 0.0, 0.0
     events = [(0.0, 0)][:0]  # ends of phases: time and warp slot
     for place in range(min(len(state.phase), len(warps))):
         take(phases, warps[place], place, 0.0, slots, cost, state, events, begins, place_of)
         following += 1
     while events:
+        live = len(events) + state.waiting.sum()
+        resident += live * (events[0][0] - now)
         now, place = heappop(events)
         ended, sm = state.phase[place], place % sms
         if ended & 1 and phases.length[ended]:
@@ -118,7 +123,7 @@ def run(
         elif following < len(warps):
             take(phases, warps[following], place, now, slots, cost, state, events, begins, place_of)
             following += 1
-    return now
+    return now, resident
 
 
 @loop

@@ -21,9 +21,9 @@ from rayplay.formats.laws.expect import expect_program
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Stream, read_stream
-from rayplay.zatel.sample.draw import draw
-from rayplay.zatel.sample.extrapolate import extrapolate, step_cycles
-from rayplay.zatel.sample.intervals import Interval, of_metrics, standard_error
+from rayplay.zatel.sample.draw import Sample, draw
+from rayplay.zatel.sample.extrapolate import extrapolate
+from rayplay.zatel.sample.intervals import Interval, sampling_errors
 from rayplay.zatel.sample.kept import Kept, packed, packed_traffic, unpacked, unpacked_traffic
 from rayplay.zatel.sample.machine import (
     Matched,
@@ -35,7 +35,7 @@ from rayplay.zatel.sample.machine import (
     match,
     traffic_of_all,
 )
-from rayplay.zatel.sample.model_error import Spread, bounds, like, model_errors, read_table, unbiased
+from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
 from rayplay.zatel.sample.rows import Held, Rows, as_source, kept_rows
 from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
@@ -73,8 +73,6 @@ class Estimate(NamedTuple):
     steps        of a warp, the mean of all.
     machine      that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
     replayed     outcome of the replay.
-    replicated   metric -> float64[groups], ``intervals.replicates``.
-    is_known     whether scenes of the same class taught the model errors; otherwise intervals are the widest.
     cpu_seconds  processor time of reading all warps' work, and of matching the machines of all GPUs.
     """
 
@@ -88,8 +86,6 @@ class Estimate(NamedTuple):
     gpu: Gpu
     l2_share: float
     replayed: Replayed
-    replicated: dict[str, np.ndarray]
-    is_known: bool
     cpu_seconds: tuple[float, float]
 
     def __repr__(self) -> str:
@@ -148,13 +144,11 @@ def estimate(trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work 
 class Outcome(NamedTuple):
     """Replay of a sample, and everything that an estimate takes from it.
 
-    cta          int64[warps], as in ``Work``; ``chosen``, bool[warps].
     cpu_seconds  as in ``Estimate``.
     parts        the whole GPU, and the machine that replayed the sample; ``scaled`` is its description.
     """
 
     stream: Stream
-    cta: np.ndarray
     chosen: np.ndarray
     cpu_seconds: tuple[float, float]
     gpu: Gpu
@@ -166,18 +160,16 @@ class Outcome(NamedTuple):
 
 def estimate_many(
     trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None, workers: int = 1,
-    counts: tuple[int, int] | None = None, table: Sequence[Spread] = ERRORS,
+    counts: tuple[int, int] | None = None,
 ) -> list[Estimate]:  # fmt: skip
     """Estimate several GPUs from the same sample, whose error cancels in comparisons.
 
     workers  replays at a time; the outcome does not depend on it.
     counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
-    table    of model errors. Without any, no bias is subtracted and there are no intervals: comparisons want neither.
     """
     check_inputs(trace, gpus)
     work = work or read_work(trace)
-    found = replay_samples(trace, gpus, fraction, seed, work, workers, counts)
-    return [conclude(one, table=table) for one in found]
+    return [conclude(one) for one in replay_samples(trace, gpus, fraction, seed, work, workers, counts)]
 
 
 def replay_samples(
@@ -186,11 +178,11 @@ def replay_samples(
 ) -> list[Outcome]:  # fmt: skip
     """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
     fraction, begun = checked_fraction(fraction), time.process_time()
-    chosen = draw(int(work.cta[-1]) + 1, fraction, seed)[work.cta]
+    chosen = sample(work, fraction, seed).chosen[work.cta]
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream.first)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
-    machines = machines_of(gpus, trace, fraction, counts)
+    machines = machines_of(gpus, trace, fraction, counts, rules)
     matched = find_machines(gpus, machines, work, chosen, rows, rules)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
@@ -198,7 +190,7 @@ def replay_samples(
     cost = work.cpu_seconds, time.process_time() - begun
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
     outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
-    return [Outcome(work.stream, work.cta, chosen, cost, *outcome) for outcome in outcomes]
+    return [Outcome(work.stream, chosen, cost, *outcome) for outcome in outcomes]
 
 
 def checked_fraction(fraction: float) -> float:
@@ -209,10 +201,10 @@ def checked_fraction(fraction: float) -> float:
 
 
 def machines_of(
-    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None
+    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None, rules: Rules = EVERY
 ) -> list[tuple[Machine, Machine]]:
     """Each GPU as a machine, and the machine that replays the sample; ``counts`` as in ``estimate_many``."""
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
     first_whole, first_part = machines[0]
     machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
     if counts:
@@ -220,47 +212,22 @@ def machines_of(
     return machines
 
 
-def conclude(outcome: Outcome, rules: Rules = EVERY, table: Sequence[Spread] = ERRORS) -> Estimate:
-    """Estimate of one GPU from the replay of a sample.
-
-    The finite population leaves sqrt(1 - fraction) of the sampling error. The sample's machine lacks SMs, or warps to
-    fill them: the more alike it is to the whole GPU, the less of the model error is left.
-    """
+def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
+    """Estimate of one GPU from the replay of a sample."""
     stream, chosen, replayed, (whole, part) = outcome.stream, outcome.chosen, outcome.replayed, outcome.parts
     instructions = float(stream.executed.sum())
-    found = extrapolate(
+    metrics = extrapolate(
         outcome.gpu, whole, part, stream, instructions, chosen, outcome.matched, replayed, rules
     )  # fmt: skip
     taken, size = float(chosen.mean()), part.sms / whole.sms
-    of = int(chosen.sum()), len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
-    known, left = model_errors(table, *of), 1.0 - min(taken, size, 1.0 / size)
-    metrics = {name: unbiased(value, known[name], left) if known else value for name, value in found.items()}
-    if (cycles := metrics["gpu_cycles"]) and cycles != found["gpu_cycles"]:
-        metrics["gpu_ipc"] = instructions / cycles
-    replicated = of_metrics(replayed.intervals, _cycles_of_ctas(outcome))
-    intervals: dict[str, Interval | None] = {}
-    for name, value in metrics.items():
-        error = standard_error(replicated[name], taken)
-        usable = known and np.isfinite(error)
-        intervals[name] = bounds(value, error, known[name], left) if usable and value is not None else None
+    rounds, steps = len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
+    known = model_errors(ERRORS, int(chosen.sum()), rounds, steps)
+    intervals = confidence(metrics, replayed, known, taken, min(taken, size, 1.0 / size))
     share = float(stream.executed[chosen].sum() / instructions)
     return Estimate(
-        metrics, intervals, chosen, share, *of[1:], part, outcome.scaled, outcome.matched.share, replayed, replicated,
-        bool(like(table, *of)), outcome.cpu_seconds,
+        metrics, intervals, chosen, share, rounds, steps, part, outcome.scaled, outcome.matched.share, replayed,
+        outcome.cpu_seconds,
     )  # fmt: skip
-
-
-def _cycles_of_ctas(outcome: Outcome) -> tuple[np.ndarray, np.ndarray] | None:
-    """Cycles that the warps of each chosen CTA took, and that their steps promise, float64[chosen CTAs] each."""
-    chosen, phases, taken = outcome.chosen, outcome.stream.phases, outcome.replayed.warp_cycles
-    if taken is None:
-        return None
-    step, cost = step_cycles(phases, chosen, outcome.replayed)
-    steps = phases.length * np.where(np.arange(len(phases.length)) % 2, step, step * cost)
-    promised = np.add.reduceat(steps, phases.first[:-1])
-    present = np.unique(outcome.cta[chosen])
-    found, expected = (np.bincount(outcome.cta, of * chosen)[present] for of in (taken, promised))
-    return found, expected
 
 
 def find_machines(
@@ -299,3 +266,31 @@ def _matched(
 def _interval(steps: int, part: Machine) -> int:
     """Cycles of a row of the timeline that give about ``INTERVALS`` rows."""
     return max(500, int(steps / (part.sms * part.places) * CYCLES_PER_STEP / INTERVALS))
+
+
+def sample(work: Work, fraction: float, seed: int) -> Sample:
+    """Draw CTAs balanced on steps, squared steps, records and instructions."""
+    columns = (work.stream.steps, work.stream.steps**2, work.stream.records, work.stream.issued)
+    return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
+
+
+def confidence(
+    metrics: dict[str, float | None],
+    replayed: Replayed,
+    known: dict[str, ModelError],
+    fraction: float,
+    likeness: float,
+) -> dict[str, Interval | None]:
+    """95 % interval of each metric; ``None`` where the metric has no value.
+
+    known  from ``model_errors``.
+
+    The finite population leaves sqrt(1 - ``fraction``) of the sampling error, and 1 - ``likeness`` of the model error:
+    the sample's machine lacks SMs, or warps to fill them.
+    """
+    found: dict[str, Interval | None] = {}
+    for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
+        value = metrics[name]
+        has_one = value is not None and np.isfinite(error)
+        found[name] = bounds(float(value or 0), error, degrees, known[name], 1.0 - likeness) if has_one else None
+    return found

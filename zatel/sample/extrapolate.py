@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.model.schedule import Machine, Phases, schedule
+from rayplay.zatel.model.schedule import Machine, schedule
 from rayplay.zatel.model.traffic import SECTOR_BYTES, Stream, Traffic
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
@@ -32,19 +33,24 @@ def extrapolate(
         return found
     sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
-    expected_traffic = correct(matched, counted, len(chosen) / float(chosen.sum()))
+    expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
     asked = asked_more(matched.part, counted)
     busy = tuple(least_cycles(of, gpu, asked) * rules.slices for of in (matched.part, matched.whole))
-    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed)
+    waits = later(gpu, expected_traffic, counted) if rules.later else 0.0
+    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits)
     cycles = time.cycles
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
+    used = float(found["bandwidth_utilisation"] or 0)
+    expected = used * sampled * more / cycles
+    efficiency = float(found["dram_efficiency"] or 0)
     return found | {
         "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
         "gpu_ipc": instructions / cycles,
         "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
-        "bandwidth_utilisation": float(found["bandwidth_utilisation"] or 0) * sampled * more / cycles,
+        "bandwidth_utilisation": expected,
+        "dram_efficiency": rescale_efficiency(efficiency, used, expected) if rules.load else efficiency,
     }
 
 
@@ -60,34 +66,41 @@ class Time(NamedTuple):
 
 def all_cycles(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, ...],
-    replayed: Replayed,
+    replayed: Replayed, later: float,
 ) -> Time:  # fmt: skip
     """Cycles of all warps: steps of their schedule times the cycles of a step in the replay of the ``chosen``.
 
-    busy  float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
+    busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
+    later  correction to the cycles of a step.
+
+    Cost of an access = resident time outside the RT unit / accesses.
     """
-    launch, phases = gpu.sm.kernel_launch_cycles, stream.phases
-    step, cost = step_cycles(phases, chosen, replayed)
+    totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
+    owner = np.repeat(chosen, np.diff(phases.first))
+    accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
+    elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
+    step = max(totals["rt_warp_cycles"] / records, 1.0)
+    cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
     sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
     plan = schedule(phases, chosen, part, cost)
     free = unhindered(sampled, window_steps(stream, plan, cost, chosen), busy[0]) / sampled
     everybody = np.ones(len(chosen), bool)
     windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)
-    windows *= max(step * free, 1.0)
+    windows *= max(step * free + later, 1.0)
     cycles = float(np.maximum(windows, busy[1]).sum())
     return Time(launch + cycles, free * cycles / float(windows.sum()))
 
 
-def step_cycles(phases: Phases, chosen: np.ndarray, replayed: Replayed) -> tuple[float, float]:
-    """Cycles of a step of the RT unit in the replay of the ``chosen``, and steps that an access costs.
+def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
+    """Extra cycles of a step when caches miss as ``expected`` instead of as ``counted``.
 
-    An access costs resident time outside the RT unit / accesses.
+    An L1 miss waits for the L2, an L2 miss also for a row of the DRAM. Warps of a sample lie further apart in the
+    image, so they share fewer lines in the L1 than all warps do.
     """
-    totals, owner = replayed.totals, np.repeat(chosen, np.diff(phases.first))
-    accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
-    elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
-    step = max(totals["rt_warp_cycles"] / records, 1.0)
-    return step, totals["resident_warp_cycles"] * elsewhere / accesses / step
+    ticks = gpu.dram.rcd + gpu.dram.cl
+    dram = gpu.dram.latency_cycles + ticks * gpu.sm.clock_khz / gpu.dram.clock_khz
+    missed = [(of.l1_miss_rate, of.l1_miss_rate * of.read_misses / max(of.reads, 1.0)) for of in (expected, counted)]
+    return gpu.l2.latency_cycles * (missed[0][0] - missed[1][0]) + dram * (missed[0][1] - missed[1][1])
 
 
 def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
@@ -102,7 +115,7 @@ def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
 def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
     """Estimate the whole GPU's traffic with the functional caches as control variate.
 
-    scale  design weight: all CTAs / sampled ones. With it the differences are unbiased, whatever the model is.
+    scale  work of all warps / work of the sample.
 
     Ratio estimator, for L2 accesses: model of all x replay / model of the sample.
     Difference estimator, for misses, write-backs and the L1s: model of all + scale x (replay - model of the sample). A
@@ -122,3 +135,15 @@ def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
         for name in ("read_misses", "write_misses", "write_backs", "l1_accesses", "l1_misses")
     ]
     return Traffic(reads, missed[0], writes, missed[1], *missed[2:])
+
+
+def rescale_efficiency(efficiency: float, used: float, expected: float) -> float:
+    """Efficiency of a DRAM channel at the utilisation ``expected`` instead of ``used``.
+
+    A sample's channels serve more or fewer requests than the whole GPU's. With random arrivals a channel idles with
+    probability exp(-rate x active time per request). So the idle share is raised to the power by which the rate grows.
+    """
+    if used <= 0.0 or efficiency <= 0.0:
+        return efficiency
+    idle = max(1.0 - used / efficiency, 1e-9)
+    return float(expected / (1.0 - exact.power(idle, expected / used)))

@@ -10,8 +10,9 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.sample.intervals import STRATA
 from rayplay.zatel.sample.machine import check_inputs, machine_for
-from rayplay.zatel.sample.model_error import Spread, bounds, like, model_errors
+from rayplay.zatel.sample.model_error import Spread, bounds, model_errors, nearest
 
 READING = 0.4  # of a full replay: all warps' rows and their functional caches, once (docs/estimate.md, "Cost")
 FIXED = 0.1  # of a full replay: what an estimate needs besides its sample, when the trace was read before
@@ -57,21 +58,21 @@ def population(trace: Trace, gpu: Gpu) -> Population:
 def forecast(trace: Trace, gpu: Gpu, of: Population, fraction: float, table: Sequence[Spread]) -> Forecast:
     """Expected intervals of an estimate from a ``fraction`` of the CTAs.
 
-    The model error is the table's. The sampling error is the root mean square of the class's rows, which falls
+    The model error is the table's. The sampling error is the root mean square of the table's nearest rows, which falls
     as sqrt((1 - f) / n) with the n warps of a sample.
     """
-    names = dict.fromkeys(row.metric for row in table)
     if fraction >= 1.0:
-        return Forecast(1.0, 0.0, 0.0, dict.fromkeys(names, 0.0), 1.0, 1.0)
+        return Forecast(1.0, 0.0, 0.0, dict.fromkeys((row.metric for row in table), 0.0), 1.0, 1.0)
     taken = max(1, round(fraction * of.warps))
-    class_of = taken, of.rounds, of.steps
-    known, near = model_errors(table, *class_of), like(table, *class_of) or table
+    known, near = model_errors(table, taken, of.rounds, of.steps), nearest(table, taken, of.rounds, of.steps)
     size = machine_for(gpu, trace, fraction).sms / gpu.sm.count
     left = 1.0 - min(fraction, size, 1.0 / size)
     sampling, both = {}, {}
     for metric, error in known.items():
-        scaled = [row.sampling_error**2 * row.warps / (1.0 - row.fraction) for row in near if row.metric == metric]
+        rows = [row for row in near if row.metric == metric]
+        scaled = [row.sampling_error**2 * row.warps / (1.0 - row.fraction) for row in rows]
         expected = float(np.sqrt(np.mean(scaled) * (1.0 - fraction) / taken))
-        sampling[metric], both[metric] = (bounds(1.0, expected, error, factor).high - 1.0 for factor in (0.0, left))
+        sampling[metric] = bounds(1.0, expected, STRATA - 1, error, 0.0).high - 1.0
+        both[metric] = bounds(1.0, expected, STRATA - 1, error, left).high - 1.0
     model = float(np.sqrt(max(both["gpu_cycles"] ** 2 - sampling["gpu_cycles"] ** 2, 0.0)))
     return Forecast(fraction, sampling["gpu_cycles"], model, both, FIXED + fraction, FIXED + fraction + READING)

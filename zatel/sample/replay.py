@@ -54,14 +54,12 @@ class Replayed(NamedTuple):
     summary      metric -> value, as in ``summary.json``.
     intervals    name of ``COUNTED`` -> float64[intervals], increments after the launch.
     totals       name of ``COUNTED`` -> total of the replay.
-    warp_cycles  int64[warps], cycles of each warp's longest thread; ``None`` where the trace names no threads.
     cpu_seconds  processor time of the replay.
     """
 
     summary: dict[str, float | None]
     intervals: dict[str, np.ndarray]
     totals: dict[str, float]
-    warp_cycles: np.ndarray | None
     cpu_seconds: float
 
 
@@ -103,12 +101,4 @@ def replay_trace(trace: Trace, gpu: Any, interval: int) -> Replayed:
         for name, counters in COUNTED.items()
     }
     summary = {name: metric["value"] for name, metric in result.summary.items()}
-    return Replayed(summary, intervals, totals, _warp_cycles(trace, result), result.host["replay_cpu_seconds"])
-
-
-def _warp_cycles(trace: Trace, result: Any) -> np.ndarray | None:
-    if result.pixels is None:
-        return None
-    found = np.zeros(trace.rows("warps"), np.int64)
-    np.maximum.at(found, trace.read("threads", ["warp_id"])["warp_id"], result.pixels["cycles"])
-    return found
+    return Replayed(summary, intervals, totals, result.host["replay_cpu_seconds"])

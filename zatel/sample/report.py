@@ -9,9 +9,6 @@ from rayplay.zatel.sample.forecast import Forecast
 
 Full = Mapping[str, float | None]
 WHOLE = "that is the full replay: its metrics are exact"
-UNKNOWN = (
-    "warning: no traces of such size and length of warps taught the model errors; the intervals are the widest known"
-)
 KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file
 
 
@@ -20,7 +17,6 @@ def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     last = steps[-1]
     samples = [f"{sample_text(step)} in {step.replayed.cpu_seconds:.1f} s" for step in steps]
     lines = [*samples, WHOLE if last.share == 1.0 else cost_text(steps)]
-    lines += [] if last.is_known else [UNKNOWN]
     lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
     for name, rule in RULES.items():
         interval = last.intervals[name]

@@ -18,7 +18,7 @@ from rayplay.zatel.model.traffic import LINE_BYTES, SECTOR_BYTES, node_lines
 from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
 
-LEFT_OUT = ("image", "copies", "cooperative")
+LEFT_OUT = ("image", "copies", "threads", "cooperative")
 HELD_BYTES = 3 << 29
 
 

@@ -14,13 +14,19 @@ class Rules(NamedTuple):
     matched_l2   the sample's L2 misses as often in the functional caches as the whole one (``machine.match``);
                  otherwise it has the share of the SMs.
     contents     BVH records that other CTAs fetched before are in the sample's L2 (``rows.held_before``).
+    controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
     slices       a window takes at least the time of its busiest L2 slice, asked for as much as the replay's is; RT
                  efficiency falls with the hold-up (``l2_slices``, ``extrapolate.Time``).
+    later        a step waits for the misses that the sample lacks (``extrapolate.later``).
+    load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
     """
 
     matched_l2: bool = True
     contents: bool = True
+    controllers: bool = True
     slices: bool = True
+    later: bool = True
+    load: bool = True
 
     def without(self, name: str) -> "Rules":
         """The same without a rule."""
@@ -28,7 +34,7 @@ class Rules(NamedTuple):
 
 
 EVERY = Rules()
-OF_REPLAY = ("matched_l2", "contents")  # they change the replay of the sample, not only its use
+OF_REPLAY = ("matched_l2", "contents", "controllers")  # they change the replay of the sample, not only its use
 
 
 def of_replay(rules: Rules) -> tuple[bool, ...]:

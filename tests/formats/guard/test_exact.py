@@ -17,7 +17,7 @@ PLAIN = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR FMA3 AVX2 F16C AVX512F AVX512CD AVX
 PUBLISHED = """
 import numpy as np
 from rayplay.zatel.paper import regression, released, select, quantise
-from rayplay.zatel.sample import intervals
+from rayplay.zatel.sample import intervals, model_error, draw
 from rayplay.zatel.changes.noise import noise_floor
 from rayplay.zatel.study import summaries, findings
 random = np.random.default_rng(1)
@@ -26,12 +26,13 @@ for _ in range(20):
     x, y = np.sort(random.random(3)), random.random(3) * 1e5
     found.append(regression.at_all_pixels(x, y))
     a, b = random.random(24) * 1e6, random.random(24) * 1e6
-    found += [*intervals.replicates(a, b), intervals.half_width([a[1] / 1e7, 0.01], [24, 7])]
+    found += [*intervals.relative_error_of_ratio(a, b), *intervals.interval(a[0], a[1] / 1e7, 7, 0.01)]
     found += summaries.fit_speedup(1 + 99 * random.random(9), 1 + 50 * random.random(9))
     found += summaries.law_speedup(1 + 99 * random.random(9), (181.0, -1.15)).tolist()
     found += released.colour_shares(random.random(8), 3, 4096).tolist()
     found.append(findings._rank(random.random(7).tolist(), random.random(7).tolist()))
     found += noise_floor([{"m": value} for value in random.random(6)], 3).values()
+    found += draw.imbalance(random.random((99, 5)), random.integers(0, 99, (8, 9))).tolist()
 picture = quantise.quantise(random.random((16, 16, 3)))
 found += [*picture.coldness.tolist(), float(picture.labels.sum())]
 print([value.hex() for value in map(float, found)])

@@ -3,33 +3,43 @@
 import numpy as np
 import pytest
 
-from rayplay.zatel.changes.paired import change_intervals, paired_errors
-from rayplay.zatel.sample.intervals import GROUPS, replicates
+from rayplay.zatel.changes.paired import change_intervals, equal_work, paired_errors, satterthwaite
+from rayplay.zatel.sample.replay import COUNTED, Replayed
 
 
-def paired(base: np.ndarray, new: np.ndarray, fraction: float) -> float:
-    """``paired_errors`` of a metric with these values in two units of each stratum, of equal work."""
-    found = ({"m": replicates(values, np.ones(2 * GROUPS))} for values in (base, new))
-    return paired_errors(*found, fraction)["m"]
+def replayed(cycles: np.ndarray, work: np.ndarray) -> Replayed:
+    """A timeline with these cycles and this work in each row; all else is in proportion to the work."""
+    rows = {name: work.astype(float) for name in COUNTED} | {"cycles": cycles.astype(float)}
+    return Replayed({}, rows, {}, 0.0)
+
+
+def test_stretches_of_equal_work_are_the_same_whatever_the_rows() -> None:
+    random = np.random.default_rng(1)
+    work = random.uniform(1.0, 2.0, 960)
+    coarse = {name: values.reshape(-1, 4).sum(axis=1) for name, values in replayed(3 * work, work).intervals.items()}
+    for found in (equal_work(replayed(3 * work, work).intervals), equal_work(coarse)):
+        assert found["cycles"] == pytest.approx(np.full(24, 3 * work.sum() / 24))
 
 
 def test_an_error_that_both_replays_share_cancels() -> None:
     random = np.random.default_rng(2)
-    uneven = random.lognormal(0.0, 0.5, 2 * GROUPS)
-    assert paired(uneven, 0.7 * uneven, 0.1) == pytest.approx(0.0, abs=1e-12)
-    assert paired(uneven, random.permutation(uneven), 0.1) > 0.03
-    assert paired(uneven, random.permutation(uneven), 1.0) == 0.0
+    work, uneven = np.ones(240), random.lognormal(0.0, 0.5, 240)
+    base, faster = replayed(uneven, work), replayed(0.7 * uneven, work)
+    assert paired_errors(base, faster, 0.1)["gpu_cycles"] == pytest.approx(0.0, abs=1e-12)
+    other = paired_errors(base, replayed(random.permutation(uneven), work), 0.1)["gpu_cycles"]
+    assert other > 0.03
+    assert paired_errors(base, replayed(random.permutation(uneven), work), 1.0)["gpu_cycles"] == 0.0
 
 
 def test_the_sampling_error_of_a_change_is_its_scatter_over_samples() -> None:
-    """Each unit of a sample is faster by its own factor; the standard error is the estimates' deviation."""
+    """Each of 24 stretches of a sample is faster by its own factor; the standard error is the estimates' deviation."""
     random = np.random.default_rng(3)
     changes, errors = [], []
     for _ in range(400):
-        uneven = random.lognormal(0.0, 0.5, 2 * GROUPS)
-        new = uneven * random.lognormal(-0.2, 0.2, 2 * GROUPS)
+        uneven = random.lognormal(0.0, 0.5, 24)
+        new = uneven * random.lognormal(-0.2, 0.2, 24)
         changes.append(np.log(new.sum() / uneven.sum()))
-        errors.append(paired(uneven, new, 0.0))
+        errors.append(paired_errors(replayed(uneven, np.ones(24)), replayed(new, np.ones(24)), 0.0)["gpu_cycles"])
     assert np.mean(errors) == pytest.approx(np.std(changes), rel=0.15)
 
 
@@ -41,3 +51,9 @@ def test_intervals_by_hand() -> None:
     assert wide.low < narrow.low < -0.5 < narrow.high < wide.high
     assert change_intervals({"a": None}, {"a": 0.0}, twins, 1.0) == {"a": None}
     assert change_intervals({"a": 0.1}, {"a": float("nan")}, twins, 1.0) == {"a": None}
+
+
+def test_degrees_of_freedom_lie_between_the_least_and_the_sum() -> None:
+    assert satterthwaite([1.0, 0.0], [5, 20]) == 5
+    assert satterthwaite([1.0, 1.0], [8, 8]) == 16
+    assert satterthwaite([0.0, 0.0], [5, 20]) == 5

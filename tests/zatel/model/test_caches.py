@@ -113,7 +113,7 @@ def test_a_sample_gets_an_l2_between_its_share_and_the_largest(trace: Trace) -> 
     few = np.arange(len(stream.steps)) % 4 == 0
     goal = traffic_of_all(gpu, whole, stream)
     found = match(gpu, whole, part, stream, goal, few, *nothing)
-    assert 2 / 8 <= found.share <= LARGEST_L2
+    assert 4 / 8 <= found.share <= LARGEST_L2
     built = build(gpu, part, found.share)
-    assert (built.sm.count, built.memory.count) == (2, 1)
+    assert (built.sm.count, built.memory.count) == (4, 2)
     assert built.l2.bytes % (16 * 128) == 0

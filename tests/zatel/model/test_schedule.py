@@ -17,7 +17,7 @@ def test_a_schedule_by_hand() -> None:
     found = schedule(warps, every, Machine(1, 1, 2, 1))
     assert found.begins.tolist() == [0, 2, 7, 8, 0, 7, 8, 10]
     assert found.place.tolist() == [0, 1, 0]
-    assert found.steps == 14
+    assert (found.steps, found.resident) == (14, (8 + 10 + 6) / 14)
     # With room for both in the RT unit no warp waits, and an access of two steps ends later.
     assert schedule(warps, every, Machine(1, 1, 2, 2), 2.0).begins.tolist() == [0, 4, 9, 11, 0, 6, 9, 11]
     # Two SMs: the third warp goes to the place that is free first. Only the chosen warps count.

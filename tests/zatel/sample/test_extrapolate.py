@@ -8,9 +8,18 @@ from hypothesis import strategies as st
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.model.schedule import Machine, Phases, moments, schedule
 from rayplay.zatel.model.traffic import WINDOWS, Stream, Traffic
-from rayplay.zatel.sample.extrapolate import all_cycles
+from rayplay.zatel.sample.extrapolate import all_cycles, later
 from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
 from rayplay.zatel.sample.replay import Replayed
+
+
+def test_a_step_takes_longer_where_caches_miss_more() -> None:
+    gpu = load("mobile")  # an L2 hit 160 cycles; DRAM 100, and 20 + 20 ticks of 3500 MHz at 1365 MHz
+    few = Traffic(100.0, 10.0, 0.0, 0.0, 0.0, 200.0, 50.0)
+    many = Traffic(100.0, 20.0, 0.0, 0.0, 0.0, 200.0, 60.0)
+    dram = 100 + 40 * 1365 / 3500
+    assert later(gpu, many, few) == pytest.approx(160 * 0.05 + dram * (0.3 * 0.2 - 0.25 * 0.1))
+    assert later(gpu, few, few) == 0.0
 
 
 def replayed_as(phases: Phases, machine: Machine, warps: np.ndarray, step: float, access: float) -> Replayed:
@@ -20,7 +29,7 @@ def replayed_as(phases: Phases, machine: Machine, warps: np.ndarray, step: float
     cycles = 5000 + step * schedule(phases, warps, machine, access / step).steps
     totals = {"rt_warp_cycles": step * records, "waits_for_rt": 3.0, "waits_or_issues": 4.0}
     totals["resident_warp_cycles"] = 4 * access * accesses
-    return Replayed({"gpu_cycles": cycles}, {}, totals, None, 0.0)
+    return Replayed({"gpu_cycles": cycles}, {}, totals, 0.0)
 
 
 def stream_of(phases: Phases) -> Stream:
@@ -49,18 +58,20 @@ CHOSEN, EVERYBODY = np.arange(WARPS) % 8 == 0, np.ones(WARPS, bool)
 def test_cycles_follow_from_what_a_step_and_an_access_take(access: float) -> None:
     replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, access)
     arguments = load("mobile"), WHOLE, PART, stream_of(PHASES), CHOSEN, IDLE, replayed
-    found = all_cycles(*arguments)
+    found = all_cycles(*arguments, 0.0)
     expected = 5000 + 100.0 * schedule(PHASES, EVERYBODY, WHOLE, access / 100.0).steps
     assert found.cycles == pytest.approx(expected, rel=0.01)
     assert found.longer == pytest.approx(1.0)
+    slower = all_cycles(*arguments, 10.0)
+    assert slower.cycles - 5000 == pytest.approx(1.1 * (found.cycles - 5000))
 
 
 def test_all_warps_go_no_faster_than_the_busiest_slice() -> None:
     replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
     gpu, stream = load("mobile"), stream_of(PHASES)
-    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed)
+    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed, 0.0)
     each = 3 * free.cycles / WINDOWS
-    hot = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, (busy(0.0), busy(each)), replayed)
+    hot = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, (busy(0.0), busy(each)), replayed, 0.0)
     assert hot.cycles == pytest.approx(5000 + each * WINDOWS, rel=0.05)  # the drain is longer than its slices are busy
     assert hot.longer == pytest.approx((hot.cycles - 5000) / (free.cycles - 5000))
 
@@ -70,8 +81,8 @@ def test_a_sample_that_a_slice_held_up_is_faster_elsewhere() -> None:
     gpu, stream, sampled = load("mobile"), stream_of(PHASES), float(replayed.summary["gpu_cycles"] or 0) - 5000
     steps = window_steps(stream, schedule(PHASES, CHOSEN, PART, 0.5), 0.5, CHOSEN)
     least = np.where(np.arange(WINDOWS) % 2, 1.5 * sampled * steps / steps.sum(), 0.0)
-    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed)
-    found = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, (least, busy(0.0)), replayed)
+    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed, 0.0)
+    found = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, (least, busy(0.0)), replayed, 0.0)
     apart = unhindered(sampled, steps, least) / sampled
     assert 0.3 < apart < 0.7
     assert found.cycles - 5000 == pytest.approx(apart * (free.cycles - 5000), rel=0.02)

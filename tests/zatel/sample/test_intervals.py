@@ -5,87 +5,69 @@ import pytest
 
 from rayplay.zatel.model.traffic import Traffic
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.sample.extrapolate import correct
-from rayplay.zatel.sample.intervals import (
-    GROUPS,
-    equal_work,
-    half_width,
-    of_metrics,
-    ratios,
-    replicates,
-    satterthwaite,
-    standard_error,
-)
+from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
+from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, strata_in_time
 from rayplay.zatel.sample.machine import Matched
 
-NAMES = (
-    "instructions", "records", "cycles", "l1d_misses", "l1d_hits", "l2_misses", "l2_hits", "rt_efficiency_sum",
-    "rt_warps", "data_ticks", "active_ticks",
-)  # fmt: skip
+
+def test_strata_in_time_keep_the_sum() -> None:
+    assert strata_in_time(np.arange(10.0), 3).tolist() == [3.0, 12.0, 30.0]
+    assert strata_in_time(np.arange(2.0), 24).tolist() == [0.0, 1.0]
 
 
-def test_replicates_by_hand() -> None:
-    above, below = np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4)  # ratio 2.5; without the first: 3, 3, 2, 4 of 4
-    np.testing.assert_allclose(replicates(above, below), np.log([12 / 10, 12 / 10]))
-    assert np.isnan(replicates(above, np.zeros(4))).all()
-    assert standard_error(np.array([0.3, -0.4]), 0.75) == pytest.approx(0.25)
+def test_relative_error_by_hand() -> None:
+    above, below = np.array([1.0, 3.0, 2.0]), np.ones(3)  # ratio 2, residuals -1 1 0, differences 2 -1
+    error, degrees = relative_error_of_ratio(above, below)
+    assert degrees == 2
+    assert error == pytest.approx(np.sqrt(3 / 4 * 5) / 6)
+    assert np.isnan(relative_error_of_ratio(above[:2], below[:2])[0])
 
 
-def test_replicates_are_groups_of_strata() -> None:
-    above = np.random.default_rng(1).uniform(1, 2, 4 * GROUPS)
-    found, strata = replicates(above, np.ones(len(above))), above.reshape(-1, 2)
-    first = strata[[0, GROUPS]]
-    assert len(found) == GROUPS
-    assert found[0] == pytest.approx(np.log(1 + (first[:, 1] - first[:, 0]).sum() / above.sum()))
+def test_an_interval_by_hand() -> None:
+    low, high = interval(100.0, 0.03, 10, 0.04)  # hypot 0.05, Student's t of 10 degrees at 97.5 %: 2.2281
+    assert (low, high) == pytest.approx((100 - 11.1407, 100 + 11.1407), rel=1e-4)
 
 
-def test_the_jackknife_is_the_variance_of_stratified_ratios() -> None:
-    """48 strata of ten CTAs with a trend from top to bottom, two drawn of each: standard errors as samples scatter."""
-    random = np.random.default_rng(7)
-    size = random.uniform(90, 110, (48, 10))
-    cycles = size * np.linspace(0.1, 0.5, 48)[:, None] + random.normal(0, 4, size.shape)
-    truth, covered, estimates, errors = cycles.sum() / size.sum(), 0, [], []
+def test_ratios_cover_the_truth_in_95_of_100_trials() -> None:
+    """Stretches of a trend with noise: what the trend adds must not widen the interval, nor the noise narrow it."""
+    random, covered, widths = np.random.default_rng(7), 0, []
     for _ in range(400):
-        drawn = np.argsort(random.random(size.shape), axis=1)[:, :2]
-        above, below = (np.take_along_axis(of, drawn, 1).ravel() for of in (cycles, size))
-        found, error = above.sum() / below.sum(), standard_error(replicates(above, below), 0.2)
-        covered += abs(found - truth) <= half_width([error], [GROUPS]) * found
-        estimates.append(found)
-        errors.append(error)
-    assert 0.92 <= covered / 400 <= 0.98
-    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(estimates) / truth, rel=0.1)
+        below = random.uniform(90, 110, 24)
+        above = below * np.linspace(0.1, 0.5, 24) + random.normal(0, 2, 24)
+        truth = (100 * np.linspace(0.1, 0.5, 24)).sum() / 2400
+        error, degrees = relative_error_of_ratio(above, below)
+        low, high = interval(above.sum() / below.sum(), error, degrees, 0.0)
+        covered += low <= truth <= high
+        widths.append(high - low)
+    assert 0.90 <= covered / 400 <= 0.99
+    assert np.mean(widths) < 0.05
 
 
-def test_a_half_width_by_hand() -> None:
-    # hypot 0.05, Student's t of 10 degrees at 97.5 %: 2.2281
-    assert half_width((0.05, 0.0), (10, 3)) == pytest.approx(0.111407, rel=1e-4)
-
-
-def test_degrees_of_freedom_by_hand() -> None:
-    assert satterthwaite([1.0, 1.0], [10, 10]) == 20
-    assert satterthwaite([1.0, 2.0], [10, 4]) == 6  # (1 + 4)^2 / (1 / 10 + 16 / 4)
-    assert satterthwaite([0.0, 0.0], [10, 4]) == 4
-
-
-def test_stretches_of_equal_work() -> None:
-    counted = {"instructions": np.array([1.0, 3.0]), "records": np.array([1.0, 3.0]), "cycles": np.array([1.0, 1.0])}
-    found = equal_work(counted)
-    np.testing.assert_allclose(found["instructions"], 4 / (2 * GROUPS))
-    np.testing.assert_allclose(found["cycles"][: GROUPS // 2], 4 / (2 * GROUPS))  # a quarter of the work, half the time
-    np.testing.assert_allclose(found["cycles"].sum(), 2.0)
-
-
-def test_every_metric_has_its_ratio_and_cycles_follow_warps() -> None:
-    found = ratios({name: np.array([1.0, 2.0]) for name in NAMES[:7]} | {name: np.ones(2) for name in NAMES[7:]})
+def test_every_metric_has_its_ratio() -> None:
+    names = ("instructions", "records", "cycles", "l1d_misses", "l1d_hits", "l2_misses", "l2_hits")
+    counted = {name: np.array([1.0, 2.0]) for name in names}
+    counted |= {name: np.ones(2) for name in ("rt_efficiency_sum", "rt_warps", "data_ticks", "active_ticks")}
+    found = ratios(counted)
+    assert len(found) == 7
     assert found["l2_miss_rate"][1].tolist() == [2.0, 4.0]
     assert found["gpu_cycles"][1].tolist() == pytest.approx([2 / 3, 4 / 3])
-    counted = {name: np.random.default_rng(3).uniform(1, 2, 48) for name in NAMES}
-    warps = np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4)
-    by_time, by_warp = of_metrics(counted, None), of_metrics(counted, warps)
-    assert by_time.keys() == by_warp.keys() == RULES.keys()
+
+
+def test_dram_efficiency_rises_with_use_and_stays_where_use_does() -> None:
+    assert rescale_efficiency(0.4, 0.1, 0.1) == pytest.approx(0.4)
+    # idle 3 of 4 ticks; twice the requests: idle 9 of 16, 0.2 of 7/16 used
+    assert rescale_efficiency(0.4, 0.1, 0.2) == pytest.approx(0.2 / (7 / 16))
+    assert rescale_efficiency(0.0, 0.0, 0.0) == 0.0
+
+
+def test_sampling_errors_shrink_with_the_fraction() -> None:
+    names = ("instructions", "records", "cycles", "l1d_misses", "l1d_hits", "l2_misses", "l2_hits")
+    names = (*names, "rt_efficiency_sum", "rt_warps", "data_ticks", "active_ticks")
+    counted = {name: np.random.default_rng(3).uniform(1, 2, 48) for name in names}
+    few, many, every = (sampling_errors(counted, fraction) for fraction in (0.0, 0.75, 1.0))
     for name in RULES:
-        same = by_time[name] if name not in ("gpu_cycles", "gpu_ipc") else replicates(*warps)
-        np.testing.assert_array_equal(by_warp[name], same)
+        assert many[name][0] == pytest.approx(few[name][0] / 2)
+        assert every[name][0] == 0.0
 
 
 def test_traffic_is_corrected_by_hand() -> None:

@@ -30,8 +30,8 @@ def test_widths_of_a_forecast_follow_from_the_table_by_hand(trace: Trace) -> Non
     rows = [Spread(scene, "mobile", 0.2, 40, 1.0, 600, 4, "gpu_cycles", 0.05, 0.03, 0.06) for scene in "abc"]
     of = Population(96, 96, 1.0, 600)
     found = [forecast(trace, load("mobile"), of, one, rows) for one in (0.25, 0.5)]
-    # design effect 0.03 / 0.06; half the variance left out of 3/4, twice the warps; t of 24 degrees of freedom
-    assert found[0].sampling == pytest.approx(2.0639 * 0.5 * (0.06**2 * 40 / 0.8 * 0.75 / 24) ** 0.5, rel=1e-3)
+    # share 0.03 / 0.06; half the variance left out of 3/4, twice the warps; t of two degrees of freedom
+    assert found[0].sampling == pytest.approx(4.3027 * 0.5 * (0.06**2 * 40 / 0.8 * 0.75 / 24) ** 0.5, rel=1e-3)
     assert found[1].sampling / found[0].sampling == pytest.approx((0.5 / 0.75 / 2) ** 0.5)
     assert exact.length(found[0].sampling, found[0].model) == pytest.approx(found[0].widths["gpu_cycles"])
     assert found[1].cost < found[1].first < 1.1

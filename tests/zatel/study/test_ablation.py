@@ -15,7 +15,7 @@ from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.sample.estimate import conclude, estimate, read_work, replay_samples
 from rayplay.zatel.sample.rules import EVERY, OF_REPLAY, Rules
 from rayplay.zatel.study.ablation import Trial, of_scene, trials, verdicts
-from rayplay.zatel.study.verbs import ablate_verb
+from rayplay.zatel.verbs.ablate import ablate_verb
 
 GPU = ["sm.kernel_launch_cycles=100"]
 
@@ -51,19 +51,19 @@ def trial(scene: str, without: str, cycles: float) -> Trial:
 
 
 def test_a_verdict_leaves_out_the_scene_for_which_the_rule_was_made() -> None:
-    """Rule ``slices`` helps wknd alone; ``contents`` helps each scene by 4, 5 and 6 points."""
+    """Rule ``slices`` helps wknd alone; ``later`` helps each scene by 4, 5 and 6 points."""
     found = []
     for scene, off in (("wknd", 0.04), ("bunny", 0.05), ("park", -0.06)):
-        found += [trial(scene, "", 0.01), trial(scene, "contents", off + np.copysign(0.01, off))]
+        found += [trial(scene, "", 0.01), trial(scene, "later", off + np.copysign(0.01, off))]
         found.append(trial(scene, "slices", 0.2 if scene == "wknd" else -0.01))
-        found += [trial(scene, rule, 0.01) for rule in Rules._fields if rule not in ("contents", "slices")]
+        found += [trial(scene, rule, 0.01) for rule in Rules._fields if rule not in ("later", "slices")]
     judged = {one.rule: one for one in verdicts(found, ["gpu_cycles"])}
-    assert judged["contents"].gain == pytest.approx(0.05)
-    assert judged["contents"].gain_error == pytest.approx(0.01 / 3**0.5)
-    assert judged["contents"].earns_its_place
+    assert judged["later"].gain == pytest.approx(0.05)
+    assert judged["later"].gain_error == pytest.approx(0.01 / 3**0.5)
+    assert judged["later"].earns_its_place
     assert (judged["slices"].gain, judged["slices"].earns_its_place) == (pytest.approx(0.0), False)
     assert judged["slices"].without_it == pytest.approx((0.2 + 0.01 + 0.01) / 3)
-    assert judged["contents"].cpu_share == pytest.approx(1 / 3)
+    assert judged["later"].cpu_share == pytest.approx(1 / 3)
 
 
 def test_the_study_writes_its_page(trace: Trace, tmp_path: Path) -> None:
