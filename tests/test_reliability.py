@@ -28,11 +28,14 @@ def test_truncations_are_refused_or_harmless(subject: str) -> None:
     assert not row.failures, "\n".join(row.failures)
 
 
+FEWEST_REFUSED = {"comparison with a card": 5}  # of 7 steps; all other writers have more
+
+
 @pytest.mark.parametrize("subject", [*faults.FILES])
 def test_a_writer_survives_each_step_that_fails(subject: str) -> None:
     row = faults.steps(subject, 1, 40)
     assert not row.failures, "\n".join(row.failures)
-    assert row.outcomes["refused"] > 5
+    assert row.outcomes["refused"] > FEWEST_REFUSED.get(subject, 10)
     assert row.outcomes["written"] > 0
 
 
