@@ -1,4 +1,7 @@
-"""The suite of micro-benchmarks on a CUDA device: what a step takes, by the device's own clock."""
+"""The suite of micro-benchmarks on a CUDA device: what a step takes, by the clock of the SM that runs it.
+
+Where all SMs are at work, one SM's clock stops while others go on: events around the launch time it instead.
+"""
 
 import csv
 import io
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 from rayplay import ptx
 from rayplay.silicon.devices.cuda import Cuda
 from rayplay.silicon.suite import Micro, program, suite
-from rayplay.silicon.timing import facts_of
+from rayplay.silicon.timing import clock_of, facts_of
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 
@@ -41,13 +44,15 @@ class SuiteRun:
         self.data = device.take(8 * max(micro.on_a_device().buffer_words(self.sms) for micro in suite()) + 8)
         self.flushed_bytes = FLUSHES * device.card.l2_bytes
         self.flushed = device.take(self.flushed_bytes)
+        self.events = [device.call("cuEventCreate", 0) for _ in range(2)]
+        self.clock_mhz = clock_of(device)
 
     def measure(self, micro: Micro) -> Measured:
         """One micro-benchmark."""
-        found = []
+        found, passes = [], micro.passes if micro.ctas else 1
         for _ in range(REPEATS):
             few, many = (self._cycles(micro, k) for k in (0, 1))
-            found.append(micro.value(few, many, 1, self.sms))
+            found.append(micro.value(few, many, passes, self.sms))
         return Measured(micro.quantity, micro.unit, statistics.median(found), min(found), max(found))
 
     def _cycles(self, micro: Micro, which: int) -> float:
@@ -57,16 +62,24 @@ class SuiteRun:
             self.device.fill(self.data, max(8 * micro.buffer_words(self.sms), 8), 0)
         if micro.cold:
             self.device.fill(self.flushed, self.flushed_bytes, 0x5A)
-        self._launch(micro.kernels[which], micro.grid(self.sms), micro.threads, micro.steps[which], 1)
+        took_us = self._launch(micro.kernels[which], micro.grid(self.sms), micro.threads, micro.steps[which], 1)
+        if micro.ctas:
+            return took_us * self.clock_mhz
         return float(self.device.read(self.out, 8).view("u8")[0])
 
-    def _launch(self, entry: str, ctas: int, threads: int, steps: int, seed: int) -> None:
+    def _launch(self, entry: str, ctas: int, threads: int, steps: int, seed: int) -> float:
+        """Run a kernel of the suite; microseconds between the events around it."""
         launch = ComputeLaunch(self.module, entry, (ctas, 1, 1), (threads, 1, 1), (), DeviceMemory())
         params = (
             *(v.to_bytes(8, "little") for v in (self.out, self.data)),
             *(v.to_bytes(4, "little") for v in (steps, seed)),
         )
-        self.device.launch(self.loaded, launch, params, {})
+        first, last = self.events
+        self.device.call("cuEventRecord", first, 0)
+        self.device.start(self.loaded, launch, params)
+        self.device.call("cuEventRecord", last, 0)
+        self.device.call("cuEventSynchronize", last)
+        return 1e3 * float(self.device.call("cuEventElapsedTime", first, last))
 
 
 def measure_suite(device: Cuda) -> list[Measured]:

@@ -55,7 +55,7 @@ class Micro:
         return self.words * (sms if self.ctas and self.cold else 1)
 
     def on_a_device(self) -> "Micro":
-        """The same, long enough for the clock of one SM where all SMs are at work."""
+        """The same, long enough for events around a launch where all SMs are at work."""
         if not self.ctas:
             return self
         few, many = (DEVICE_STEPS * steps for steps in self.steps)

@@ -79,6 +79,8 @@ def parser() -> argparse.ArgumentParser:
     launch.add_argument("--memcheck", nargs="?", choices=("on", "off"), const="on", default="on",
         help="off: an access outside buffers, up to 1 MiB from one, is counted and no error; memory there "
         "is zero until it is written (default: %(default)s)")  # fmt: skip
+    launch.add_argument("--schedule", action="store_true", help="instructions of a basic block in the order in which an "
+        "assembler issues them, loads early: for comparisons with hardware")  # fmt: skip
     add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
@@ -203,8 +205,10 @@ def _launch(options: argparse.Namespace) -> int:
     from rayplay.tracer.launch import memcheck_note, run_launch_file
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
-    given = {"backend": options.backend, "resume": options.resume, "memcheck": options.memcheck == "on"}
-    summary = run_launch_file(options.launch, out, **given)
+    summary = run_launch_file(
+        options.launch, out, options.backend, resume=options.resume, memcheck=options.memcheck == "on",
+        schedule=options.schedule,
+    )  # fmt: skip
     if summary.outside is not None:
         print(f"note: {memcheck_note(summary.outside)}", file=sys.stderr)
     answer(options, [summary.text()], lambda: [summary.record()])

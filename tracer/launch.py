@@ -18,6 +18,7 @@ from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LAUNCHES
 from rayplay.formats.guard.strict import check_choice
+from rayplay.ptx.flow.schedule import scheduled
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
 from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file
@@ -79,22 +80,24 @@ def run_launch_file(
     progress: bool = True,
     resume: bool = False,
     memcheck: bool = True,
+    schedule: bool = False,
 ) -> Summary:
     """Run the launches of the launch file ``path`` in order and write their trace to ``out``.
 
     resume    go on where a killed run of the same files, backend and code was; the trace has the same bytes.
     memcheck  whether an access outside buffers is an error (``tracer.memory.arena``).
+    schedule  whether instructions run in the order in which an assembler issues them (``ptx.flow.schedule``).
 
     The trace appears under its name only when every launch ended and every expectation held. Raises ``UserError`` for
     whatever is wrong with the file, its program or its buffers, and for the first value that is not as expected.
     """
-    prepared = prepare(path, memcheck=memcheck)
+    prepared = prepare(path, memcheck=memcheck, schedule=schedule)
     plan = prepared.plan
     summary = Summary(out, buffers=prepared.buffers, expectations=len(plan.expect))
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     numbering = Numbering()
-    with ResumableTraceWriter(out, provenance(plan, path), same=[code(), backend, memcheck], resume=resume) as writer:
+    with ResumableTraceWriter(out, provenance(plan, path, schedule), same=[code(), backend, memcheck, schedule], resume=resume) as writer:
         begin = _go_on(prepared, writer, numbering, summary) if resume else FIRST
         for place, _, launch in prepared.places(begin):
             writer.also = {
@@ -218,14 +221,17 @@ class Prepared:
         return FIRST_ADDRESS + self.buffers[buffer].ctypes.data - self.memory.host_address if buffer else 0
 
 
-def prepare(path: Path, program: Path | None = None, memcheck: bool = True) -> Prepared:
+def prepare(path: Path, program: Path | None = None, memcheck: bool = True, schedule: bool = False) -> Prepared:
     """Read the launch file ``path`` and place its buffers; ``program`` stands for the PTX file that it names.
+
+    schedule  whether its instructions are put into the order of issue.
 
     Raises ``UserError`` for whatever is wrong with the file, its program or its buffers.
     """
     plan = read_launch_file(path)
     program = program or confined(path, plan.program, "program")
     module = checked_module(program)
+    module = scheduled(module) if schedule else module
     _check_launches(plan, module, path)
     memory = DeviceMemory(memcheck=memcheck)
     made = Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
@@ -283,8 +289,8 @@ def _check_block(launch: Launch, function: Function, place: str) -> None:
         )
 
 
-def provenance(plan: LaunchFile, path: Path) -> dict[str, Any]:
+def provenance(plan: LaunchFile, path: Path, schedule: bool = False) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
     files = [plan.program, *(each.file for each in plan.buffers.values() if each.file)]
     inputs = {path.name: file_digest(path)} | {name: file_digest(path.parent / name) for name in dict.fromkeys(files)}
-    return {"command": "tracer launch", "tool_version": TOOL_VERSION, "inputs": inputs}
+    return {"command": "tracer launch" + " --schedule" * schedule, "tool_version": TOOL_VERSION, "inputs": inputs}

@@ -81,7 +81,7 @@ def traced_kernel(kernel: str, folder: Path) -> Path:
     path = folder / f"{kernel}.toml"
     path.write_text(head + launch)
     shutil.copy(KERNELS / "textbook.ptx", folder)
-    run_launch_file(path, folder / f"{kernel}.trace", progress=False)
+    run_launch_file(path, folder / f"{kernel}.trace", progress=False, schedule=True)
     return folder / f"{kernel}.trace"
 
 
