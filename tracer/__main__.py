@@ -79,8 +79,8 @@ def parser() -> argparse.ArgumentParser:
     launch.add_argument("--memcheck", nargs="?", choices=("on", "off"), const="on", default="on",
         help="off: an access outside buffers, up to 1 MiB from one, is counted and no error; memory there "
         "is zero until it is written (default: %(default)s)")  # fmt: skip
-    launch.add_argument("--schedule", action="store_true", help="instructions of a basic block in the order in which an "
-        "assembler issues them, loads early: for comparisons with hardware")  # fmt: skip
+    launch.add_argument("--schedule", action="store_true", help="instructions of a basic block in the order in which "
+        "an assembler issues them, loads early: for comparisons with hardware")  # fmt: skip
     add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)

@@ -97,7 +97,9 @@ def run_launch_file(
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     numbering = Numbering()
-    with ResumableTraceWriter(out, provenance(plan, path, schedule), same=[code(), backend, memcheck, schedule], resume=resume) as writer:
+    with ResumableTraceWriter(
+        out, provenance(plan, path, schedule), same=[code(), backend, memcheck, schedule], resume=resume
+    ) as writer:
         begin = _go_on(prepared, writer, numbering, summary) if resume else FIRST
         for place, _, launch in prepared.places(begin):
             writer.also = {

@@ -19,8 +19,7 @@ from rayplay.ptx.isa.table import TABLE
 WINDOW = 24
 """Instructions of a block, from the first that has not issued, among which the next one is chosen.
 
-Registers of 38 kernels that take at least 24, less the registers that ptxas 13.0 gives them: median -1.5 in the order of the text,
-1 with a window of 16, 2.5 with 24 and 32, 4.5 with 48, 6 with 96 (docs/sources/choices.md#order-of-issue).
+Source: docs/sources/choices.md#order-of-issue.
 """
 
 RESULT_CYCLES = {"load": 32, "texture": 200, "sfu": 20, "fp64": 16}
