@@ -41,8 +41,10 @@ class SuiteRun:
         self.loaded = device.load_text(program(), self.module)
         self.out = device.take(OUT_BYTES)
         self.sms = device.card.sms
-        self.data = device.take(8 * max(micro.on_a_device().buffer_words(self.sms) for micro in suite()) + 8)
-        self.flushed_bytes = FLUSHES * device.card.l2_bytes
+        l2_bytes = device.card.l2_bytes
+        self.suite = [micro.on_a_device(l2_bytes) for micro in suite()]
+        self.data = device.take(8 * max(micro.buffer_words(self.sms) for micro in self.suite) + 8)
+        self.flushed_bytes = FLUSHES * l2_bytes
         self.flushed = device.take(self.flushed_bytes)
         self.events = [device.call("cuEventCreate", 0) for _ in range(2)]
         self.clock_mhz = clock_of(device)
@@ -62,7 +64,9 @@ class SuiteRun:
             self.device.fill(self.data, max(8 * micro.buffer_words(self.sms), 8), 0)
         if micro.cold:
             self.device.fill(self.flushed, self.flushed_bytes, 0x5A)
-        took_us = self._launch(micro.kernels[which], micro.grid(self.sms), micro.threads, micro.steps[which], 1)
+        took_us = self._launch(
+            micro.kernels[which], micro.grid(self.sms), micro.threads, micro.steps[which], micro.seed
+        )
         if micro.ctas:
             return took_us * self.clock_mhz
         return float(self.device.read(self.out, 8).view("u8")[0])
@@ -85,7 +89,7 @@ class SuiteRun:
 def measure_suite(device: Cuda) -> list[Measured]:
     """All micro-benchmarks on a device."""
     running = SuiteRun(device)
-    return [running.measure(micro.on_a_device()) for micro in suite()]
+    return [running.measure(micro) for micro in running.suite]
 
 
 def table(device: Cuda, rows: list[Measured], clock_mhz: float, command: list[str]) -> str:

@@ -100,7 +100,7 @@ def trace_suite(chosen: Sequence[Micro], out: Path, sms: int = 1) -> list[tuple[
                 data = memory.allocate(8 * micro.buffer_words(sms) + 8, name="data of a chase")
                 if micro.stride_bytes and micro.cold:
                     _link(memory, data, micro)
-                runs = [(kernel, micro.grid(sms), micro.threads, steps, 1)]
+                runs = [(kernel, micro.grid(sms), micro.threads, steps, micro.seed)]
                 if micro.stride_bytes and not micro.cold:
                     runs.insert(0, ("link", 1, 1, 8 * micro.words // micro.stride_bytes, micro.stride_bytes))
                 out_address = memory.allocate(OUT_BYTES, name="results")

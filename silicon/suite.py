@@ -31,6 +31,7 @@ class Micro:
     passes    times that a launch does its steps, of which the clock sees the last alone.
     cold      whether caches must be empty.
     ctas      CTAs for each SM, of which each reads its own bytes a step; 0: one CTA in all. ``unit`` is then B/clk.
+    seed      the parameter ``seed``.
     """
 
     quantity: str
@@ -45,6 +46,7 @@ class Micro:
     passes: int = 1
     cold: bool = False
     ctas: int = 0
+    seed: int = 1
 
     def grid(self, sms: int) -> int:
         """CTAs of a launch on a GPU of ``sms`` SMs."""
@@ -54,12 +56,18 @@ class Micro:
         """64-bit words of the buffer on a GPU of ``sms`` SMs."""
         return self.words * (sms if self.ctas and self.cold else 1)
 
-    def on_a_device(self) -> "Micro":
-        """The same, long enough for events around a launch where all SMs are at work."""
+    def on_a_device(self, l2_bytes: int) -> "Micro":
+        """The same, long enough for events around a launch where all SMs are at work.
+
+        What all SMs read fills up to half of the L2: requests of several SMs for the same sector would be one to it.
+        """
         if not self.ctas:
             return self
         few, many = (DEVICE_STEPS * steps for steps in self.steps)
-        return replace(self, steps=(few, many), words=self.words * (DEVICE_STEPS if self.cold else 1))
+        if self.cold:
+            return replace(self, steps=(few, many), words=self.words * DEVICE_STEPS)
+        blocks = 1 << (l2_bytes // 2 // SWEEP_BYTES).bit_length() - 1
+        return replace(self, steps=(few, many), words=blocks * SWEEP_BYTES // 8, seed=blocks - 1)
 
     def value(self, few_cycles: float, many_cycles: float, passes: int, sms: int) -> float:
         """The measured quantity from the cycles of the two launches, of ``passes`` passes each."""
@@ -282,9 +290,9 @@ STEP:
 
 def sweep(name: str, shared: bool, passes: int) -> str:
     """A kernel whose CTAs read ``steps`` blocks of 16 KiB each, past the L1: side by side from one end of the buffer to
-    the other, or, ``shared``, all of them the same few blocks.
+    the other, or, ``shared``, all of them the same ones, as many as the parameter ``seed`` and one.
     """
-    next_block = f"add.u32 %r4, %r4, 1; and.b32 %r4, %r4, {SHARED_BLOCKS - 1};" if shared else "add.u32 %r4, %r4, %r5;"
+    next_block = "add.u32 %r4, %r4, 1; and.b32 %r4, %r4, %n2;" if shared else "add.u32 %r4, %r4, %r5;"
     loads = [
         f"""mul.wide.u32 %b6, %r4, {SWEEP_BYTES}; add.u64 %b6, %b4, %b6; {next_block}
     ld.relaxed.gpu.global.v4.u32 {_registers(k, 4)}, [%b6];"""
@@ -303,7 +311,7 @@ def sweep(name: str, shared: bool, passes: int) -> str:
 PASS:
     bar.sync 0;
     mov.u32 %n4, 0;
-    mov.u32 %r4, %ctaid.x;{f" and.b32 %r4, %r4, {SHARED_BLOCKS - 1};" if shared else ""}
+    mov.u32 %r4, %ctaid.x;{" and.b32 %r4, %r4, %n2;" if shared else ""}
     mov.u64 %t1, %clock64;
 STEP:
     {steps}
@@ -372,7 +380,7 @@ def bandwidths() -> Iterator[Micro]:
         text = sweep(f"sweep_{quantity}", not cold, passes)
         yield Micro(
             quantity, "B/clk", text, (f"sweep_{quantity}",) * 2, steps, threads=SWEEP_THREADS, bytes=SWEEP_BYTES,
-            words=words, passes=passes, cold=cold, ctas=ctas,
+            words=words, passes=passes, cold=cold, ctas=ctas, seed=SHARED_BLOCKS - 1,
         )  # fmt: skip
 
 
