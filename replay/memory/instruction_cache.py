@@ -68,7 +68,7 @@ def make_state(spec: Spec, sms: int, instructions: dict[str, Any], streams: int 
     sets, ways, entries = (1, 1, 1) if spec.perfect else (spec.sets, spec.ways, spec.mshr_entries)
     policy = Policy(
         SECTOR_BYTES, ways, "linear", "through", "on_fill", "none", 0, entries, spec.mshr_merges, spec.miss_queue,
-        SECTOR_BYTES, "lru",
+        SECTOR_BYTES, "lru", "reserve",
     )  # fmt: skip
     tags = cache_state.make_state(policy, sets, sms, ways, entries, streams=streams)
     line = (FIRST_ADDRESS + program_counters(instructions)) // LINE_BYTES

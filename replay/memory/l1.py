@@ -117,7 +117,7 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -
     policy = cache_state.Policy(
         spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
         "on_miss" if spec.allocate == "on_miss" else "on_fill", spec.write_allocate, spec.dirty_percent, spec.entries,
-        spec.merges, spec.miss_queue, spec.port_bytes, spec.replacement,
+        spec.merges, spec.miss_queue, spec.port_bytes, spec.replacement, spec.late_reads,
     )  # fmt: skip
     entries = min(spec.entries, packets_in_flight)
     masks = parity_masks(spec.bank_hash, spec.banks) * spec.bank_bytes // SECTOR_BYTES

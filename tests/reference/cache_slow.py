@@ -169,7 +169,7 @@ class SlowCache:
             self.use_port(now, 32)
             return self.counted("read", "hit")
         full = queued + 1 >= self.policy.miss_queue
-        if kind == "no line" or full or not self.may_join(sector):
+        if kind == "no line" or full or not self.may_join(sector) or (atomic and self.is_late(sector)):
             return self.counted("read", "fail")
         self.fetch(kind, line, sector, index, mask, atomic, waiter, now)
         return self.counted("read", kind)
@@ -178,6 +178,10 @@ class SlowCache:
         if sector in self.missing:
             return len(self.missing[sector].waiters) < self.policy.mshr_merges
         return len(self.missing) < self.policy.mshr_entries
+
+    def is_late(self, sector: int) -> bool:
+        """Whether the data has come, and its line is gone."""
+        return self.policy.late_reads == "pass" and sector in self.ready
 
     def fetch(
         self, kind: str, line: Line, sector: int, index: int, mask: int, atomic: bool, waiter: int, now: int
@@ -190,7 +194,7 @@ class SlowCache:
             self.missing[sector] = Entry(deque(), line if on_miss else None, index, mask, False)
         self.missing[sector].waiters.append(waiter)
         self.missing[sector].atomic |= atomic
-        if on_miss:
+        if on_miss and not self.is_late(sector):
             self.take(kind, line, sector, now)
 
     def write(self, sector: int, index: int, mask: int, local: bool, waiter: int, now: int, queued: int) -> str:

@@ -11,7 +11,7 @@ from rayplay.replay.jit.bits import compiled, count_bits, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.bypass import holds_no_row, is_bypassed, may_bypass
-from rayplay.replay.memory.cache.mshr import fail, find_entry, join, may_join, new_entry
+from rayplay.replay.memory.cache.mshr import fail, find_entry, is_late, join, may_join, new_entry
 from rayplay.replay.memory.cache.state import Cache, chosen_set
 from rayplay.replay.memory.cache.tags import (
     allocate,
@@ -106,7 +106,7 @@ def read_miss(
         entry = find_entry(state, at, sector)
         if not may_join(state, at, entry):
             answer = cache.FAIL
-        elif bypassed and atomic:
+        elif atomic and (bypassed or is_late(state, at, entry)):
             answer = fail(state, at, cache.NO_MERGE)
     state.stats[at, answer] += 1
     if answer != cache.FAIL:
@@ -120,6 +120,7 @@ def fetch(
     place: int, entry: int, bypassed: bool,
 ) -> None:  # fmt: skip
     """Wait in the sector's MSHR entry; where it has none (-1), make one and request it. Then take the place."""
+    takes = not state.on_fill and not bypassed and not is_late(state, at, entry)
     if entry < 0:
         row = cache.BYPASSED if bypassed else -1 if state.on_fill else place
         entry = new_entry(state, at, sector, index, byte_mask, row)
@@ -128,7 +129,7 @@ def fetch(
         state.stats[at, cache.MERGES] += 1
     join(state, at, entry, waiter, atomic)
     state.unit[at, cache.USED] = 1
-    if not state.on_fill and not bypassed:
+    if takes:
         take(state, at, now, place, sector, kind)
 
 

@@ -99,7 +99,17 @@ def make_ready(state: cache.Cache, at: int, entry: int) -> None:
     if unit[at, cache.READY_HEAD] == unit[at, cache.READY_TAIL]:
         unit[at, cache.READY_HEAD] = unit[at, cache.READY_TAIL] = 0  # memory that is still in the host's caches
     state.ready[at, wrap(unit[at, cache.READY_TAIL], state.ready.shape[1])] = entry
+    if state.passes_late:
+        state.mshr[at * state.pitch + entry, cache.ROW] = cache.ARRIVED
     unit[at, cache.READY_TAIL] += 1
+
+
+@inlined
+def is_late(state: cache.Cache, at: int, entry: int) -> bool:
+    """Whether a miss joins an entry (-1: none) whose data has come, in a cache where it takes no line then."""
+    if state.passes_late == 0 or entry < 0:
+        return False
+    return bool(state.mshr[at * state.pitch + entry, cache.ROW] == cache.ARRIVED)
 
 
 @inlined

@@ -42,12 +42,13 @@ SECTOR = 0
 NEXT = 1  # entry of its hash bucket
 WAITER = 2  # the oldest
 WAITING = 3  # number of waiters
-ROW = 4  # line that was reserved, -1: none yet; BYPASSED: none ever
+ROW = 4  # line that was reserved, -1: none yet; BYPASSED: none ever; ARRIVED: the data has come
 INDEX = 5  # chooses the set
 BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its label (``owners``)
 FIRST = 7  # place of the oldest in the ring of the other waiters
 MSHR_COLUMNS = 8
 BYPASSED = -2
+ARRIVED = -3  # of a cache whose late reads pass: the data is there
 ATOMIC_SHIFT = 32
 LABEL_SHIFT = 33
 # Columns of ``unit``.
@@ -75,6 +76,7 @@ TEXTURE = len(COUNTERS)  # the answers once more, of texture reads alone
 TEXTURE_COUNTERS = tuple(f"texture_{name}" for name in COUNTERS[:5])
 HASHES = ("linear", "xor", "ipoly", "fermi", "multiplicative")
 REPLACEMENTS = ("lru", "fifo")
+LATE_READS = ("reserve", "pass")
 WRITE_POLICIES = ("through", "back", "evict", "evict_global")
 THROUGH, BACK, EVICT, EVICT_GLOBAL = range(4)
 ALLOCATIONS = ("on_miss", "on_fill")
@@ -104,6 +106,12 @@ class Policy:
     miss_queue: int = value("requests", "Requests that may wait to leave for the next level", 1)
     port_bytes: int = value("bytes", "Bytes that the data array reads or writes per cycle", 1)
     replacement: str = value("word", "Which line goes: least recently used, or first allocated", choices=REPLACEMENTS)
+    late_reads: str = value(
+        "word",
+        "What a miss does whose sector came for others and lost its line before they had it: reserve a line that no"
+        " data will fill, as Accel-Sim, or take the data alone",
+        choices=LATE_READS,
+    )
 
     def __post_init__(self) -> None:
         law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
@@ -115,6 +123,10 @@ class Policy:
         law(
             self.allocate == "on_miss" or self.write_policy != "back",
             "write_policy back needs allocate on_miss: a fill would have to wait for a write-back",
+        )
+        law(
+            self.late_reads == "reserve" or self.write_allocate not in ("naive", "fetch_on_write"),
+            f"late_reads pass is for reads: write_allocate {self.write_allocate} fetches for writes",
         )
 
     def check_sets(self, sets: int) -> None:
@@ -167,6 +179,7 @@ class Cache(NamedTuple):
     sector_cycles: int  # that the data array takes for a sector
     given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
     fifo: int  # 1: uses do not count, lines go in the order of their allocation
+    passes_late: int  # 1: a read that joins a fetch whose data has come takes no line
     own: Any = NOTHING  # of a plug-in
 
 
@@ -201,6 +214,7 @@ def make_state(
         WRITE_POLICIES.index(policy.write_policy), ALLOCATIONS.index(policy.allocate),
         WRITE_ALLOCATIONS.index(policy.write_allocate), policy.dirty_percent, policy.miss_queue, policy.port_bytes,
         -(-SECTOR_BYTES // policy.port_bytes), int(given_sets), REPLACEMENTS.index(policy.replacement),
+        LATE_READS.index(policy.late_reads),
     )  # fmt: skip
     state.unit[:, MSHR_FREE] = entries
     clear(state)

@@ -23,7 +23,7 @@ READ, WRITE, FILL, NEXT, DRAIN, WARM, INVALIDATE = range(7)
 ANSWERS = ("hit", "hit_reserved", "miss", "sector_miss", "fail")
 KINDS = ("read", "write", "write_back")
 AT = 1  # of two instances: the other one must stay untouched
-ORDINARY = Policy(128, 4, "linear", "back", "on_miss", "lazy_fetch_on_read", 0, 6, 3, 8, 32, "lru")
+ORDINARY = Policy(128, 4, "linear", "back", "on_miss", "lazy_fetch_on_read", 0, 6, 3, 8, 32, "lru", "reserve")
 
 
 @entry_point
@@ -161,6 +161,7 @@ POLICIES = {
     "evict": dataclasses.replace(ORDINARY, write_policy="evict", write_allocate="none"),
     "lines of one sector": dataclasses.replace(ORDINARY, line_bytes=32, set_hash="xor", mshr_merges=2),
     "first in, first out": dataclasses.replace(ORDINARY, replacement="fifo", dirty_percent=10),
+    "late reads pass": dataclasses.replace(ORDINARY, late_reads="pass"),
     "narrow port": dataclasses.replace(ORDINARY, port_bytes=16, miss_queue=4),
 }
 
@@ -199,17 +200,18 @@ def scripts(draw: st.DrawFn) -> list[tuple[int, int]]:
     st.sampled_from((("on_miss", "none"), ("on_miss", "naive"), ("on_miss", "fetch_on_write"),
                      ("on_miss", "lazy_fetch_on_read"), ("on_miss", "lazy_whole_sectors"), ("on_fill", "none"))),
     st.integers(0, 100), st.integers(1, 9), st.integers(1, 4), st.integers(4, 9), st.integers(1, 3),
-    scripts(), st.sampled_from(cache_state.REPLACEMENTS),
+    scripts(), st.sampled_from(cache_state.REPLACEMENTS), st.sampled_from(cache_state.LATE_READS),
 )  # fmt: skip
 def test_any_policy_behaves_as_the_slow_twins(
     line_bytes: int, ways: int, write_policy: str, allocate: tuple[str, str], dirty_percent: int, entries: int,
     merges: int, miss_queue: int, sets: int, script: int | list[tuple[int, int]],
-    replacement: str,
+    replacement: str, late_reads: str = "reserve",
 ) -> None:  # fmt: skip
     if allocate[0] == "on_fill" and write_policy == "back":
         write_policy = "through"
     policy = Policy(
-        line_bytes, ways, "linear", write_policy, *allocate, dirty_percent, entries, merges, miss_queue, 32, replacement
+        line_bytes, ways, "linear", write_policy, *allocate, dirty_percent, entries, merges, miss_queue, 32, replacement,
+        late_reads if allocate[1] in ("none", "lazy_fetch_on_read", "lazy_whole_sectors") else "reserve",
     )
     check(policy, sets, script, 250)
 
