@@ -5,14 +5,15 @@ bank, C for column, S for a byte of the burst, 0 for a bit without meaning. Chan
 turn, and the quotient, put back in front of the 8 bits, is what the letters describe; with a power of two of channels
 that is the address without its channel bits. The lowest bank bits choose the slice of a channel. ``ipoly`` and ``xor``
 permute the slices by the bits above; ``random`` draws a slice for each block of a slice when a request for it is made
-first, by the C library's generator. Source: ``docs/sources/accel-sim.md#address-map``.
+first, by the C library's generator; ``multiplicative`` takes it from the block's number. Source:
+``docs/sources/accel-sim.md#address-map``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import bucket, called_from_python, compiled, inlined
+from rayplay.replay.jit.bits import HASH_FACTOR, bucket, called_from_python, compiled, inlined
 from rayplay.replay.jit.rows import ring_size
 from rayplay.replay.memory import hashes
 from rayplay.replay.unit.schema import law
@@ -20,8 +21,8 @@ from rayplay.replay.unit.schema import law
 LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
 HASHES = ("linear", "xor", "ipoly")
 LINEAR, XOR, IPOLY = range(3)
-PARTITION_HASHES = ("consecutive", "xor", "ipoly", "random")
-RANDOM = PARTITION_HASHES.index("random")
+PARTITION_HASHES = ("consecutive", "xor", "ipoly", "random", "multiplicative")
+RANDOM, MULTIPLICATIVE = PARTITION_HASHES.index("random"), PARTITION_HASHES.index("multiplicative")
 WORDS, APART, WARM_UP = 31, 3, 310  # of glibc's generator: its state, between its taps, first numbers that are dropped
 
 
@@ -167,6 +168,8 @@ def slice_of(state: Addresses, sector: int) -> int:
     """The L2 slice of a sector number; slice s belongs to channel s // slices."""
     if state.hash == RANDOM:
         return drawn_slice(state, sector)
+    if state.hash == MULTIPLICATIVE:
+        return ((((sector >> state.draw_shift) * HASH_FACTOR >> 32) & 0xFFFFFFFF) * state.channels * state.slices) >> 32
     channel = (sector >> (state.block_shift - 5)) % state.channels
     local = within_channel(state, sector)
     upper = local >> state.high_shift

@@ -127,7 +127,9 @@ class Texture(NamedTuple):
 def make_state(spec: Spec, sms: int, operations: int, streams: int = 1) -> Texture:
     """Empty units. operations: memory instructions of an SM that may be under way."""
     is_unit = spec.path == "unit"
-    policy = Policy(spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES, "lru", "reserve")
+    policy = Policy(
+        spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES, "lru", "reserve"
+    )
     queues = (spec.fragments, spec.requests, spec.lines, operations if is_unit else spec.results)
     fragments, requests, lines, results = map(ring_size, queues)
     queue, stats = ring_size(spec.queue_entries), np.zeros((sms, SECTORS + 1), np.int64)

@@ -190,9 +190,11 @@ def scripts(draw: st.DrawFn) -> list[tuple[int, int]]:
     return [draw(code) for _ in range(draw(st.integers(1, 400)))]
 
 
-@example(32, 9, "through", ("on_miss", "none"), 0, 3, 1, 9, 3, 35401, "lru")  # forgotten, brought back, forgotten again
 @example(
-    32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468, "lru"
+    32, 9, "through", ("on_miss", "none"), 0, 3, 1, 9, 3, 35401, "lru", "reserve"
+)  # forgotten, brought back, forgotten again
+@example(
+    32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468, "lru", "reserve"
 )  # dirty on a fill after it was dropped
 @settings(max_examples=120, deadline=None)
 @given(
@@ -205,12 +207,22 @@ def scripts(draw: st.DrawFn) -> list[tuple[int, int]]:
 def test_any_policy_behaves_as_the_slow_twins(
     line_bytes: int, ways: int, write_policy: str, allocate: tuple[str, str], dirty_percent: int, entries: int,
     merges: int, miss_queue: int, sets: int, script: int | list[tuple[int, int]],
-    replacement: str, late_reads: str = "reserve",
+    replacement: str, late_reads: str,
 ) -> None:  # fmt: skip
     if allocate[0] == "on_fill" and write_policy == "back":
         write_policy = "through"
     policy = Policy(
-        line_bytes, ways, "linear", write_policy, *allocate, dirty_percent, entries, merges, miss_queue, 32, replacement,
+        line_bytes,
+        ways,
+        "linear",
+        write_policy,
+        *allocate,
+        dirty_percent,
+        entries,
+        merges,
+        miss_queue,
+        32,
+        replacement,
         late_reads if allocate[1] in ("none", "lazy_fetch_on_read", "lazy_whole_sectors") else "reserve",
     )
     check(policy, sets, script, 250)
