@@ -51,6 +51,16 @@ def test_a_block_keeps_the_slice_that_its_first_use_drew(monkeypatch: pytest.Mon
     assert found == [known[sector // 4] for sector in sectors]
 
 
+@pytest.mark.parametrize("card", ["card-rtx3060", "card-rtx2080ti", "card-gtx1650"])
+@pytest.mark.parametrize("stride_bytes", [128, 256, 4096, 8192])
+def test_a_hash_spreads_any_stride_over_any_number_of_slices(card: str, stride_bytes: int) -> None:
+    gpu = load(card)
+    sectors = BASE // 32 + np.arange(100 * gpu.l2_slices) * (stride_bytes // 32)
+    slices = [called_from_python(addresses.slice_of)(gpu.addresses, sector) for sector in sectors.tolist()]
+    assert 50 < np.bincount(slices, minlength=gpu.l2_slices).min()
+    assert np.bincount(slices).max() < 200
+
+
 def test_blocks_below_a_line_and_rays_are_refused(generated: Path) -> None:
     name = "dramid@7;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS"
     with pytest.raises(UserError, match="random needs blocks of a slice of at least a line of 2\\^7 bytes: dramid@8"):
