@@ -100,7 +100,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
     add("--program-variant", choices=PROGRAM_VARIANTS, default="optimised", help="built-in programs as nvcc optimises "
         "them, or with the instructions, accesses and secondary rays of Vulkan-Sim's LumiBench" + default)  # fmt: skip
-    add("--size", type=_size, default="512x512", metavar="WxH", help="pixels" + default)
+    add("--size", type=_size, metavar="WxH", help="pixels (default: 512x512, or what Vulkan-Sim's folder says)")
     add("--samples", type=_positive, default=2, metavar="N", help="primary rays per pixel" + default)
     add("--bounces", type=_positive, metavar="N", help="longest path of path tracing (default: 16)")
     add("--seed", type=_natural, default=1, metavar="N", help="seed of the random numbers" + default)
@@ -119,7 +119,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "NAME-preview.png, the picture with N samples per pixel (%(const)s), which is in no trace")  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
     add(
-        "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
+        "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md): "
+        "PTX with OptiX's calls, or a folder of shaders as Vulkan-Sim leaves it"
     )
     add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
         ".toml beside it)")  # fmt: skip
@@ -177,6 +178,11 @@ def _render(options: argparse.Namespace) -> int:
     from rayplay.tracer.render import Request, preview_of, render
     from rayplay.tracer.shading.config import PROGRAM_FOLDER, VARIANTS
 
+    size = options.size or (512, 512)
+    if options.size is None and options.program and options.program.is_dir():
+        from rayplay.tracer.vulkansim.folder import launch_size
+
+        size = launch_size(options.program) or size
     built_in = PROGRAM_FOLDER / f"{options.workload}.toml"
     program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
     same = (
@@ -185,9 +191,9 @@ def _render(options: argparse.Namespace) -> int:
     )  # fmt: skip
     request = Request(
         program=program,
-        config=options.program_config or (program.with_suffix(".toml") if options.program else built_in),
-        width=options.size[0],
-        height=options.size[1],
+        config=options.program_config or (None if options.program else built_in),
+        width=size[0],
+        height=size[1],
         bounces=options.bounces or Request.bounces,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
         **{name: getattr(options, name) for name in same},

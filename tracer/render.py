@@ -27,6 +27,8 @@ from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
 from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
+from rayplay.tracer.vulkansim.bind import bind_folder
+from rayplay.tracer.vulkansim.folder import folder_files
 
 TOOL_VERSION = "0.1.0"
 
@@ -37,7 +39,8 @@ class Request:
 
     scene: str
     program: Path
-    config: Path
+    config: Path | None
+    """Of a folder of Vulkan-Sim's shaders None, where its own file binds them."""
     out: Path
     width: int = 512
     height: int = 512
@@ -160,10 +163,14 @@ def _prepared(
     record: str = "visits",
 ) -> Prepared:
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
-    return prepare_image(
-        scene, ptx.parse_file(request.program), read_config(request.config), sampling, selected, str(request.config),
-        request.traversal, request.hit_programs == "after", structure, record,
-    )  # fmt: skip
+    chosen = request.traversal, request.hit_programs == "after", structure, record
+    if request.program.is_dir():
+        bound = bind_folder(request.program, request.config, scene)
+        place = str(request.program)
+        return prepare_image(scene, bound.module, bound.config, sampling, selected, place, *chosen, bound.place)
+    config = request.config or request.program.with_suffix(".toml")
+    module = ptx.parse_file(request.program)
+    return prepare_image(scene, module, read_config(config), sampling, selected, str(config), *chosen)
 
 
 def preview_of(out: Path) -> Path:
@@ -197,7 +204,7 @@ def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]
 
 def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
-    inputs = [request.program, request.config, *scene_files(request.scene)]
+    inputs = [*_program_files(request), *scene_files(request.scene)]
     return {
         "command": "tracer render",
         "tool_version": TOOL_VERSION,
@@ -214,6 +221,13 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: file_digest(path) for path in inputs},
     }
+
+
+def _program_files(request: Request) -> list[Path]:
+    """Files that decide the program of a rendering."""
+    if request.program.is_dir():
+        return [*folder_files(request.program), *([request.config] if request.config else [])]
+    return [request.program, request.config or request.program.with_suffix(".toml")]
 
 
 def _chosen(request: Request) -> dict[str, str]:
