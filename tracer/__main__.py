@@ -119,8 +119,11 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "NAME-preview.png, the picture with N samples per pixel (%(const)s), which is in no trace")  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
     add(
-        "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md): "
-        "PTX with OptiX's calls, or a folder of shaders as Vulkan-Sim leaves it"
+        "--program",
+        type=Path,
+        metavar="FILE.ptx",
+        help="run this program instead of a built-in one (docs/programs.md): "
+        "PTX with OptiX's calls, or a folder of shaders as Vulkan-Sim leaves it",
     )
     add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
         ".toml beside it)")  # fmt: skip

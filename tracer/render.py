@@ -204,7 +204,7 @@ def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]
 
 def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
-    inputs = [*_program_files(request), *scene_files(request.scene)]
+    inputs = [*program_files(request), *scene_files(request.scene)]
     return {
         "command": "tracer render",
         "tool_version": TOOL_VERSION,
@@ -223,7 +223,7 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
     }
 
 
-def _program_files(request: Request) -> list[Path]:
+def program_files(request: Request) -> list[Path]:
     """Files that decide the program of a rendering."""
     if request.program.is_dir():
         return [*folder_files(request.program), *([request.config] if request.config else [])]

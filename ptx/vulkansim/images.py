@@ -1,8 +1,8 @@
 """Texels of storage images and samples of textures, as loads, stores and ``tex`` instructions.
 
-A storage image is as wide as the launch and lies in rows, four floats (``rgba32f``) or four bytes (``rgba8``) a texel. A
-descriptor of textures is the address of a table with 48 B for each, as the dialect's programs index it; the first 8 are
-the texture's handle.
+A storage image is as wide as the launch and lies in rows, four floats (``rgba32f``) or four bytes (``rgba8``) a texel.
+A descriptor of textures is the address of a table with 48 B for each, as the dialect's programs index it; the first 8
+are the texture's handle.
 """
 
 from rayplay.ptx.vulkansim.code import IMAGE_WIDTH, Code

@@ -1,7 +1,7 @@
 """Where a pipeline's shaders find things: descriptors among the launch parameters, variables in a thread's block.
 
-A variable belongs to a thread and is known by its name, in all shaders: so payloads are passed. Hit attributes share one
-place whatever their names. Each variable begins at a multiple of 256 B, as Vulkan-Sim allocates them.
+A variable belongs to a thread and is known by its name, in all shaders: so payloads are passed. Hit attributes share
+one place whatever their names. Each variable begins at a multiple of 256 B, as Vulkan-Sim allocates them.
 Source: ``docs/sources/vulkan-sim.md#thread-variables``.
 """
 
@@ -26,7 +26,7 @@ FIRST_DESCRIPTOR = 32
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """What a descriptor set binds. ``kind``: scene, buffer, image or textures; ``is_stored``: shaders write the image."""
+    """One binding of a set. ``kind``: scene, buffer, image or textures; ``is_stored``: shaders write the image."""
 
     kind: str
     offset: int

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from rayplay.ptx.ir import Position
 from rayplay.ptx.vulkansim.code import BLOCK, IMAGE_WIDTH, PARAMETERS, Code
 from rayplay.ptx.vulkansim.images import load_texel, sample, store_texel
-from rayplay.ptx.vulkansim.layout import HIT_ATTRIBUTES, PARAMETERS as OFFSETS
-from rayplay.ptx.vulkansim.layout import RAY_STATE, Layout
-from rayplay.ptx.vulkansim.opcodes import GETTERS, MATRICES, OBJECT_SPACE, VECTORS, check, is_of_dialect
+from rayplay.ptx.vulkansim.layout import HIT_ATTRIBUTES, RAY_STATE, Layout
+from rayplay.ptx.vulkansim.layout import PARAMETERS as OFFSETS
+from rayplay.ptx.vulkansim.opcodes import DISPATCH, GETTERS, MATRICES, OBJECT_SPACE, VECTORS, check, is_of_dialect
 from rayplay.ptx.vulkansim.pointers import Pointers
 from rayplay.ptx.vulkansim.reader import Shader, Statement
 from rayplay.ptx.vulkansim.regions import find_regions
@@ -48,7 +47,6 @@ class _Lowering:
                 self._statement(statement)
         for name in labels.get(len(self.shader.body), ()):
             self.code.label(name)
-        self.code.at = Position(self.code.at.line, self.code.at.column)
         if not self.shader.body or self.shader.body[-1].opcode != "ret" or len(self.shader.body) in labels:
             self.code.emit("ret")
         return self.code
@@ -77,7 +75,7 @@ class _Lowering:
                 self._require_declared(statement, operand)
             self.code.plain(statement)
             return
-        if statement.opcode not in _LOWERED and statement.opcode not in GETTERS:
+        if statement.opcode in DISPATCH:
             raise self.shader.refuse(statement, f"'{statement.opcode}' must stand between trace_ray and end_trace_ray")
         signature = check(self.shader, statement)
         if statement.opcode in GETTERS:

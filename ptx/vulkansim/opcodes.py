@@ -69,7 +69,7 @@ _BITS = {"i": "b32", "o": "b32", "I": "b64", "O": "b64", "p": "pred"}
 
 def is_of_dialect(statement: Statement) -> bool:
     """Whether the opcode is one that Vulkan-Sim added."""
-    return statement.opcode in SIGNATURES or statement.opcode in DISPATCH
+    return statement.opcode in SIGNATURES or statement.opcode in DISPATCH or statement.opcode in REFUSED
 
 
 def check(shader: Shader, statement: Statement) -> str:

@@ -59,8 +59,11 @@ def find_pointers(shader: Shader) -> Pointers:
             found.add(operands[0], Base("descriptor", key), 0)
         elif statement.opcode in ("mov.b64", "mov.u64", "mov.s64", "add.u64", "add.s64"):
             moves.append(statement)
-    while any([_flows(found, statement) for statement in moves]):
-        pass
+    changes = True
+    while changes:
+        changes = False
+        for statement in moves:
+            changes |= _flows(found, statement)
     return found
 
 

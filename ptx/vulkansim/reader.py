@@ -49,7 +49,7 @@ class Statement:
 class Shader:
     """One file.
 
-    kind       a value of ``KINDS``; ``number`` is its stage of the pipeline, by which the shader binding table calls it.
+    kind       a value of ``KINDS``; ``number`` is its stage of the pipeline, by which records call it.
     registers  the type of each register's bits, ``b16``, ``b32``, ``b64`` or ``pred``.
     labels     the index in ``body`` of the statement that a label stands before.
     """

@@ -1,8 +1,8 @@
 """What stands between ``trace_ray`` and ``end_trace_ray``: the choice of the shaders that run, which a trace call does.
 
-Each version of the translator writes its own loops there (``intersection_exit`` alone, with ``run_intersection`` and the
-rows of the intersection table, with or without any-hit shaders). All of them only count candidates and compare numbers
-of shaders; the trace call of the tracer finds the same programs through the shader binding table.
+Each version of the translator writes its own loops there (``intersection_exit`` alone, with ``run_intersection`` and
+the rows of the intersection table, with or without any-hit shaders). All of them only count candidates and compare
+numbers of shaders; the trace call of the tracer finds the same programs through the shader binding table.
 """
 
 from dataclasses import dataclass

@@ -65,7 +65,7 @@ def prepare_image(
     delayed    any-hit and intersection programs run after the traversal, not during it.
     structure  trees of an animation of which the scene is a frame.
     record     what traversals record, of ``tracer.rays.state.RECORDS``.
-    own        fills memory with buffers of the program's own, given the values of launch parameters; returns more of them.
+    own        fills memory with buffers of the program's own, and gives their addresses by the names of sources.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     if not any(geometry.textured for geometry in scene.geometries()):

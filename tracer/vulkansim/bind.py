@@ -10,9 +10,9 @@ import numpy as np
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice, read
 from rayplay.ptx.ir import Module
-from rayplay.ptx.vulkansim.layout import FIRST_DESCRIPTOR, PARAMETERS, Descriptor, Key
 from rayplay.ptx.vulkansim.code import PARAMETERS as SYMBOL
 from rayplay.ptx.vulkansim.images import TEXEL_BYTES, TEXTURE_ENTRY_BYTES
+from rayplay.ptx.vulkansim.layout import FIRST_DESCRIPTOR, PARAMETERS, Descriptor, Key
 from rayplay.ptx.vulkansim.pipeline import Pipeline, lower_pipeline
 from rayplay.tracer.bvh.instances import all_instances
 from rayplay.tracer.memory.arena import DeviceMemory
@@ -129,13 +129,12 @@ def _config(path: Path, pipeline: Pipeline, table: Table) -> ProgramConfig:
     if not stored:
         raise UserError(f"{path}: a shader must store to an image (image_deref_store), found none that does")
     picture = max(stored)
-    block = {"bytes_per_pixel": layout.block_bytes} if layout.block_bytes else {"value": (0,)}
-    matrices = {"source": None, "value": (0,)}
-    fields = [Field("variables", "pointer", PARAMETERS["variables"], **block)]  # type: ignore[arg-type]
-    fields.append(Field("width", "u32", PARAMETERS["width"], source="width"))
+    fields = [_null("variables"), Field("width", "u32", PARAMETERS["width"], source="width")]
+    if layout.block_bytes:
+        fields[0] = Field("variables", "pointer", PARAMETERS["variables"], bytes_per_pixel=layout.block_bytes)
     for name in ("object_to_world", "world_to_object"):
-        given = {"source": f"{name}_columns"} if layout.uses_matrices else matrices
-        fields.append(Field(name, "pointer", PARAMETERS[name], **given))  # type: ignore[arg-type]
+        bound = Field(name, "pointer", PARAMETERS[name], source=f"{name}_columns")
+        fields.append(bound if layout.uses_matrices else _null(name))
     for key, descriptor in layout.descriptors.items():
         fields.append(_field(key, descriptor, picture, layout.formats.get(key, "rgba32f")))
     assert layout.parameter_bytes == FIRST_DESCRIPTOR + 8 * len(layout.descriptors)
@@ -150,6 +149,10 @@ def _config(path: Path, pipeline: Pipeline, table: Table) -> ProgramConfig:
     )
 
 
+def _null(name: str) -> Field:
+    return Field(name, "pointer", PARAMETERS[name], value=(0,))
+
+
 def _field(key: Key, descriptor: Descriptor, picture: Key, image_format: str) -> Field:
     if descriptor.kind == "image" and key != picture:
         return Field(_name(key), "pointer", descriptor.offset, bytes_per_pixel=TEXEL_BYTES[image_format])
@@ -159,7 +162,8 @@ def _field(key: Key, descriptor: Descriptor, picture: Key, image_format: str) ->
 
 def _group(group: Group, names: Mapping[int, str]) -> HitGroup:
     shaders = (group.closest_hit, group.any_hit, group.intersection)
-    return HitGroup(GEOMETRIES[group.geometry], *(None if number is None else names[number] for number in shaders))
+    closest_hit, any_hit, intersection = (None if number is None else names[number] for number in shaders)
+    return HitGroup(GEOMETRIES[group.geometry], closest_hit, any_hit, intersection)
 
 
 def _textures(scene: Scene, memory: DeviceMemory) -> np.ndarray:

@@ -3,7 +3,7 @@
 | file | contents |
 |---|---|
 | ``MESA_SHADER_KIND_N.ptx`` | a shader |
-| ``*.raygensbt``, ``*.misssbt``, ``*.hitsbt`` | records of 32 B; word 0 numbers a shader, word 1 another of a hit group |
+| ``*.raygensbt``, ``*.misssbt``, ``*.hitsbt`` | records of 32 B: words 0 and 1 are numbers of shaders |
 | ``*.callparams`` | text: indirect, width, height, depth, address |
 | ``SET_BINDING_BYTES_TYPE.vkdescrptorsetdata`` | bytes of a buffer |
 | ``SET_BINDING.vkstorageimagemetadata`` | text: width, height, VkFormat, ... |
@@ -83,7 +83,9 @@ def launch_size(path: Path) -> tuple[int, int] | None:
         return None
     words = read_text(file).strip().split(",")
     if len(words) < 4 or not all(word.strip().isdecimal() for word in words[:4]):
-        raise FormatError(f"must be numbers: indirect, width, height, depth, address; found {','.join(words)[:60]}", file=file)
+        raise FormatError(
+            f"must be numbers: indirect, width, height, depth, address; found {','.join(words)[:60]}", file=file
+        )
     width, height, depth = (int(word) for word in words[1:4])
     if depth != 1 or not (0 < width <= 65535 and 0 < height <= 65535):
         raise FormatError(f"must be a launch of one layer, found {width} x {height} x {depth}", file=file)

@@ -1,4 +1,4 @@
-"""Shaders of Vulkan-Sim's dialect against an OptiX-style program that does the same: rays, hits and pictures are equal."""
+"""Shaders of Vulkan-Sim's dialect, and an OptiX-style program that does the same: equal rays, hits and pictures."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,13 @@ def turned(scene: Scene) -> Scene:
 def bindings_of_twin(scene: Scene, width: int, height: int) -> str:
     """The twin's configuration, with the matrices that the shaders find in their uniform block."""
     matrices = np.frombuffer(camera_matrices(scene, camera_values(scene.camera, width, height)), np.float32)
-    fields = [("image", "pointer"), ("scene", "u64"), ("world_to_object", "pointer"), ("width", "u32"), ("height", "u32")]
+    fields = [
+        ("image", "pointer"),
+        ("scene", "u64"),
+        ("world_to_object", "pointer"),
+        ("width", "u32"),
+        ("height", "u32"),
+    ]
     params = [f'{{ name = "{name}", type = "{kind}" }}' for name, kind in fields]
     for number, column in enumerate(matrices.reshape(8, 4).tolist()):
         params.append(f'{{ name = "m{number}", type = "f32x4", offset = {32 + 16 * number}, value = {column} }}')
@@ -64,7 +70,8 @@ def test_the_same_rays_hits_and_picture(tmp_path: Path, name: str, options: dict
     rays, others = ours.read("rays"), theirs.read("rays")
     same = [name for name in rays if not re.search("instruction|visit|node", name)]
     assert {"origin_x", "direction_z", "t_max", "hit_t", "instance", "primitive"} <= set(same)
-    assert len(rays["hit_t"]) > 400 and np.isfinite(rays["hit_t"]).any() and not np.isfinite(rays["hit_t"]).all()
+    met = np.isfinite(rays["hit_t"])
+    assert 100 < met.sum() < len(met) - 100
     for column in same:
         np.testing.assert_array_equal(others[column], rays[column], err_msg=column)
     for channel in ("red", "green", "blue"):
@@ -81,4 +88,5 @@ def test_interpreter_equals_machine_code(tmp_path: Path, name: str) -> None:
         request = Request(name, DATA, None, out, 9, 5, spheres="apart", backend=backend)
         render_scene(load(name), request, Summary())
         found.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "manifest.json"})
-    assert found[0] == found[1] and len(found[0]) >= 11
+    assert found[0] == found[1]
+    assert len(found[0]) >= 11
