@@ -27,7 +27,9 @@ from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
 from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
-from rayplay.tracer.vulkansim.bind import bind_folder
+from rayplay.tracer.slang import bind as slang
+from rayplay.tracer.slang.compile import is_shader
+from rayplay.tracer.vulkansim import bind as vulkansim
 from rayplay.tracer.vulkansim.folder import folder_files
 
 TOOL_VERSION = "0.1.0"
@@ -164,13 +166,22 @@ def _prepared(
 ) -> Prepared:
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
     chosen = request.traversal, request.hit_programs == "after", structure, record
-    if request.program.is_dir():
-        bound = bind_folder(request.program, request.config, scene)
+    bound = _bound(scene, request)
+    if bound is not None:
         place = str(request.program)
         return prepare_image(scene, bound.module, bound.config, sampling, selected, place, *chosen, bound.place)
     config = request.config or request.program.with_suffix(".toml")
     module = ptx.parse_file(request.program)
     return prepare_image(scene, module, read_config(config), sampling, selected, str(config), *chosen)
+
+
+def _bound(scene: Scene, request: Request) -> vulkansim.Bound | slang.Bound | None:
+    """A program that brings its own binding; None for PTX with the TOML beside it."""
+    if request.program.is_dir():
+        return vulkansim.bind_folder(request.program, request.config, scene)
+    if is_shader(request.program):
+        return slang.bind_shader(request.program, scene)
+    return None
 
 
 def preview_of(out: Path) -> Path:
@@ -227,6 +238,8 @@ def program_files(request: Request) -> list[Path]:
     """Files that decide the program of a rendering."""
     if request.program.is_dir():
         return [*folder_files(request.program), *([request.config] if request.config else [])]
+    if is_shader(request.program):
+        return [request.program]
     return [request.program, request.config or request.program.with_suffix(".toml")]
 
 
