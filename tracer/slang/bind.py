@@ -1,7 +1,7 @@
 """Compiled shaders bound to a scene: what fills each parameter follows from its type and its name.
 
 A scene fills acceleration structures; the picture the texture or buffer that shaders write; fields of constant buffers
-and plain values have the names of launch parameters, buffers the names of a scene's data (docs/programs.md).
+and plain values have the names of launch parameters, buffers the names of a scene's data (docs/programs/shaders.md).
 """
 
 from collections.abc import Iterator, Mapping

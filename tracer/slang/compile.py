@@ -45,7 +45,7 @@ def is_shader(path: Path) -> bool:
     if path.suffix.lower() in GLSL:
         raise UserError(
             f"{path}: GLSL is not compiled, since slangc loses its payloads: write Slang or HLSL, or run the shaders "
-            "that Vulkan-Sim makes of it (docs/sources/vulkan-sim.md#dialect)"
+            "that Vulkan-Sim makes of it (docs/programs/shaders.md)"
         )
     return path.suffix.lower() in SUFFIXES
 

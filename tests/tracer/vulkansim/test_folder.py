@@ -15,7 +15,7 @@ from rayplay.tracer.vulkansim.bind import bind_folder
 from rayplay.tracer.vulkansim.folder import folder_files, launch_size
 from rayplay.tracer.vulkansim.scene_data import SOURCES, uniform
 
-DATA = Path(__file__).parents[1] / "data" / "vulkansim"
+DATA = Path(__file__).parents[3] / "examples" / "shaders" / "vulkan-sim"
 SCENE = load("wknd")
 
 

@@ -14,7 +14,8 @@ from rayplay.tracer.scenes.description import Instance, Scene
 from rayplay.tracer.shading.upload import camera_values
 from rayplay.tracer.vulkansim.scene_data import camera_matrices
 
-DATA = Path(__file__).parents[1] / "data" / "vulkansim"
+TWIN = Path(__file__).parents[1] / "data" / "twin.ptx"
+SHADERS = Path(__file__).parents[3] / "examples" / "shaders" / "vulkan-sim"
 RECORD = [("positions", "triangles"), ("indices", "triangles"), ("spheres", "spheres"), ("material_numbers", ""),
           ("materials", "")]  # fmt: skip
 
@@ -65,8 +66,8 @@ def test_the_same_rays_hits_and_picture(tmp_path: Path, name: str, options: dict
     scene = turned(load("cornell")) if name == "turned" else load(name)
     config = tmp_path / "twin.toml"
     config.write_text(bindings_of_twin(scene, 24, 16))
-    ours = rendered(scene, DATA / "twin.ptx", config, tmp_path / "ours.trace", **options)
-    theirs = rendered(scene, DATA, None, tmp_path / "theirs.trace", **options)
+    ours = rendered(scene, TWIN, config, tmp_path / "ours.trace", **options)
+    theirs = rendered(scene, SHADERS, None, tmp_path / "theirs.trace", **options)
     rays, others = ours.read("rays"), theirs.read("rays")
     same = [name for name in rays if not re.search("instruction|visit|node", name)]
     assert {"origin_x", "direction_z", "t_max", "hit_t", "instance", "primitive"} <= set(same)
@@ -85,7 +86,7 @@ def test_interpreter_equals_machine_code(tmp_path: Path, name: str) -> None:
     found = []
     for backend in ("machine", "interpreter"):
         out = tmp_path / f"{backend}.trace"
-        request = Request(name, DATA, None, out, 9, 5, spheres="apart", backend=backend)
+        request = Request(name, SHADERS, None, out, 9, 5, spheres="apart", backend=backend)
         render_scene(load(name), request, Summary())
         found.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "manifest.json"})
     assert found[0] == found[1]

@@ -1,5 +1,5 @@
-// What the shaders beside it do, as an OptiX-style program: the same arithmetic in the same order, so that rays, hits and
-// pictures are equal bit for bit. nvcc -ptx -arch=sm_75 -std=c++17 -fmad=false -I../../../../tracer/programs twin.cu
+// What examples/shaders/vulkan-sim does, as an OptiX-style program: the same arithmetic in the same order, so that rays, hits and
+// pictures are equal bit for bit. nvcc -ptx -arch=sm_75 -std=c++17 -fmad=false -I../../../tracer/programs twin.cu
 #include "vector_math.h"
 
 namespace rayplay {
