@@ -118,13 +118,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--preview", type=_positive, metavar="N", nargs="?", const=PREVIEW_SAMPLES, default=0, help="also write "
         "NAME-preview.png, the picture with N samples per pixel (%(const)s), which is in no trace")  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
-    add(
-        "--program",
-        type=Path,
-        metavar="FILE.ptx",
-        help="run this program instead of a built-in one (docs/programs.md): "
-        "PTX with OptiX's calls, or a folder of shaders as Vulkan-Sim leaves it",
-    )
+    add("--program", type=Path, metavar="FILE", help="run this program instead of a built-in one: FILE.ptx "
+        "(docs/programs.md), FILE.slang, FILE.hlsl, or a folder of Vulkan-Sim's shaders")  # fmt: skip
     add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
         ".toml beside it)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="compiled code, or the slow definition of it" + default)
@@ -180,12 +175,9 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
     from rayplay.tracer.render import Request, preview_of, render
     from rayplay.tracer.shading.config import PROGRAM_FOLDER, VARIANTS
+    from rayplay.tracer.vulkansim.folder import launch_size
 
-    size = options.size or (512, 512)
-    if options.size is None and options.program and options.program.is_dir():
-        from rayplay.tracer.vulkansim.folder import launch_size
-
-        size = launch_size(options.program) or size
+    size = options.size or (launch_size(options.program) if options.program else None) or (512, 512)
     built_in = PROGRAM_FOLDER / f"{options.workload}.toml"
     program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
     same = (

@@ -15,6 +15,7 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.bvh.build import Structure
 from rayplay.tracer.bvh.parents import parent_table
 from rayplay.tracer.record.checkpoint import code
@@ -180,6 +181,8 @@ def _bound(scene: Scene, request: Request) -> vulkansim.Bound | slang.Bound | No
     if request.program.is_dir():
         return vulkansim.bind_folder(request.program, request.config, scene)
     if is_shader(request.program):
+        if request.config is not None:
+            raise UserError(f"{request.config}: {request.program} is bound by its own declarations, not by a file")
         return slang.bind_shader(request.program, scene)
     return None
 

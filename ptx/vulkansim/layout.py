@@ -1,4 +1,4 @@
-"""Where a pipeline's shaders find things: descriptors among the launch parameters, variables in a thread's block.
+"""Places of a pipeline's data: descriptors among the launch parameters, variables in a thread's block.
 
 A variable belongs to a thread and is known by its name, in all shaders: so payloads are passed. Hit attributes share
 one place whatever their names. Each variable begins at a multiple of 256 B, as Vulkan-Sim allocates them.

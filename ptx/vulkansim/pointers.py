@@ -15,7 +15,7 @@ BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What an address begins at: ``("variable", name)`` or ``("descriptor", set, binding)``."""
+    """Begin of an address: ``("variable", name)`` or ``("descriptor", set, binding)``."""
 
     kind: str
     key: tuple[str | int, ...]

@@ -1,4 +1,4 @@
-"""What stands between ``trace_ray`` and ``end_trace_ray``: the choice of the shaders that run, which a trace call does.
+"""The choice of the shaders that run, between ``trace_ray`` and ``end_trace_ray``: a trace call makes it.
 
 Each version of the translator writes its own loops there (``intersection_exit`` alone, with ``run_intersection`` and
 the rows of the intersection table, with or without any-hit shaders). All of them only count candidates and compare

@@ -68,8 +68,7 @@ def prepare_image(
     own        fills memory with buffers of the program's own, and gives their addresses by the names of sources.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
-    if not any(geometry.textured for geometry in scene.geometries()):
-        config = config.without_textures()  # traces of such scenes have no blocks that they cannot visit
+    config = _without_unused(config, scene)
     functions = find_programs(config, module, place)
     symbol = params_symbol(config.params_symbol, config.params, module, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
@@ -109,6 +108,12 @@ def prepare_image(
         name=config.name,
     )
     return Prepared(launch, acceleration, image_address, config.image_format)
+
+
+def _without_unused(config: ProgramConfig, scene: Scene) -> ProgramConfig:
+    """Traces of scenes without textures have no blocks of programs that cannot run."""
+    textured = any(geometry.textured for geometry in scene.geometries())
+    return config if textured else config.without_textures()
 
 
 def place_acceleration(

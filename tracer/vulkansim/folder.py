@@ -64,7 +64,7 @@ def folder_files(path: Path) -> list[Path]:
 
 
 def read_folder(path: Path) -> Folder:
-    """Read a folder. Raises ``UserError`` with the file for what is missing or damaged."""
+    """Read a folder. Raises ``UserError`` with the file for a file that is missing or damaged."""
     files = shader_files(path)
     if not files:
         raise UserError(f"{path}: must hold shaders called MESA_SHADER_KIND_N.ptx, found none")
