@@ -26,6 +26,10 @@ LAUNCH = """Run the kernels of a launch file (docs/kernels.md) on its buffers, c
 what to expect, and write one trace of all launches."""
 LAUNCH_EXAMPLE = "example: python -m tracer launch tracer/kernels/breadth_first_search.toml --out traces/search.trace"
 
+SHADER = """Compile shaders in Slang or HLSL, or lower Vulkan-Sim's, and list their programs and parameters
+(docs/programs/shaders.md); render --program runs them."""
+SHADER_EXAMPLE = "example: python -m tracer shader examples/shaders/vulkan-sim --out build/shaders.ptx"
+
 OPCODES = """Print the page docs/opcodes.md: the forms of every PTX opcode, whether they are executed (each is lowered
 to find out, which takes seconds), class, unit and latency."""
 
@@ -55,7 +59,7 @@ def perform(options: argparse.Namespace) -> int:
         return _scenes(options)
     if options.verb == "opcodes":
         return _opcodes()
-    verb = {"launch": _launch, "draw": _draw, "network": network}.get(options.verb, _render)
+    verb = {"launch": _launch, "draw": _draw, "network": network, "shader": _shader}.get(options.verb, _render)
     from rayplay.formats.guard.first_use import first_use
 
     with first_use("the tracer", TRACER_SECONDS):
@@ -80,6 +84,10 @@ def parser() -> argparse.ArgumentParser:
         help="off: an access outside buffers, up to 1 MiB from one, is counted and no error; memory there "
         "is zero until it is written (default: %(default)s)")  # fmt: skip
     add_network(verbs)
+    shader = verbs.add_parser("shader", help="shaders to PTX", description=SHADER, epilog=SHADER_EXAMPLE)
+    shader.add_argument("shader", type=Path, metavar="FILE", help="FILE.slang, FILE.hlsl, a shader of Vulkan-Sim, or a "
+        "folder of them")  # fmt: skip
+    shader.add_argument("--out", type=Path, metavar="FILE.ptx", help="write the programs as PTX")
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     add_limits(*verbs.choices.values())
@@ -209,6 +217,17 @@ def _launch(options: argparse.Namespace) -> int:
     if summary.outside is not None:
         print(f"note: {memcheck_note(summary.outside)}", file=sys.stderr)
     answer(options, [summary.text()], lambda: [summary.record()])
+    return 0
+
+
+def _shader(options: argparse.Namespace) -> int:
+    from rayplay.tracer.shader import read_shaders, write_ptx
+
+    shaders = read_shaders(options.shader)
+    answer(options, shaders.lines(), lambda: shaders.records(options.shader))
+    if options.out is not None:
+        write_ptx(shaders, options.out)
+        print(f"wrote {options.out}", file=sys.stderr)
     return 0
 
 

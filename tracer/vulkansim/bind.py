@@ -167,7 +167,7 @@ def _group(group: Group, names: Mapping[int, str]) -> HitGroup:
 
 
 def _textures(scene: Scene, memory: DeviceMemory) -> np.ndarray:
-    """The table of a scene's pictures: a handle at the first bytes of each entry."""
+    """The table of a scene's pictures: handles in the first bytes of its entries."""
     table = np.zeros((max(len(scene.pictures), 1), TEXTURE_ENTRY_BYTES // 8), np.uint64)
     table[: len(scene.pictures), 0] = [place_picture(picture, memory) for picture in scene.pictures]
     return table

@@ -33,7 +33,7 @@ _IMAGE = re.compile(r"(\d{1,4})_(\d{1,4})")
 
 @dataclass(frozen=True)
 class Folder:
-    """What a folder holds.
+    """Contents of a folder.
 
     miss, hit    uint32[records, 8]: words of the shader binding table; None where the folder has no such file.
     raygen       number of the ray generation shader, None where no table says it.
