@@ -18,7 +18,7 @@ from rayplay.tracer.vulkansim.groups import read_table
 
 @dataclass(frozen=True)
 class Shaders:
-    """Programs of a file or folder of shaders. ``parameters``: of each the name and the kind, as the source has them."""
+    """Programs of a file or folder of shaders. ``parameters``: name and kind of each, as the source has them."""
 
     module: Module
     text: str
@@ -45,10 +45,9 @@ def read_shaders(path: Path) -> Shaders:
         found = lower_pipeline(folder.shaders, read_table(folder).hits(), folder.formats, str(path))
     elif is_shader(path):
         compiled = compile_shader(path)
-        declared = [
-            (p["name"], p["type"].get("baseShape", p["type"]["kind"])) for p in compiled.reflection["parameters"]
-        ]
-        return Shaders(ptx.parse(compiled.ptx, str(path)), compiled.ptx, tuple(declared))
+        types = [(given["name"], given["type"]) for given in compiled.reflection["parameters"]]
+        declared = tuple((name, kind.get("baseShape", kind["kind"])) for name, kind in types)
+        return Shaders(ptx.parse(compiled.ptx, str(path)), compiled.ptx, declared)
     elif path.suffix == ".ptx" and path.is_file():
         found = lower_pipeline([read_shader(path)], {}, {}, str(path))
     else:
