@@ -68,6 +68,17 @@ def test_interpreter_equals_machine_code(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.usefixtures("compiler")
+def test_the_example_is_bound_to_the_scene() -> None:
+    scene = load("cornell")
+    bound = bind_shader(HITS.parents[3] / "examples" / "shaders" / "lit.slang", scene)
+    assert [m.program for m in bound.config.miss] == ["__miss__sky"]
+    assert {name: source for name, (source, _) in bound.buffers.items()} == {
+        name: name for name in ("vertices", "indices", "offsets", "materials")
+    }
+    assert [stride for _, stride in bound.buffers.values()] == [36, 4, 8, 32]
+
+
 REFUSED = {
     RAYGEN + "{ nowhere(); }": "line 2: undefined identifier",
     RAYGEN + "{ RayQuery<0> q; q.Proceed(); }": "'RayQuery' must not be used: ray queries have no CUDA form",
