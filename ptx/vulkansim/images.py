@@ -1,15 +1,14 @@
 """Texels of storage images and samples of textures, as loads, stores and ``tex`` instructions.
 
 A storage image is as wide as the launch and lies in rows, four floats (``rgba32f``) or four bytes (``rgba8``) a texel.
-A descriptor of textures is the address of a table with 48 B for each, as the dialect's programs index it; the first 8
-are the texture's handle.
+A descriptor of textures is the address of a table, which shaders index by their own stride; the first 8 bytes of an
+entry are the texture's handle.
 """
 
 from rayplay.ptx.vulkansim.code import IMAGE_WIDTH, Code
 from rayplay.ptx.vulkansim.reader import Statement
 
 TEXEL_BYTES = {"rgba32f": 16, "rgba8": 4}
-TEXTURE_ENTRY_BYTES = 48
 _BYTE_SCALE, _BYTE_STEP = "0f437F0000", "0f3B808081"  # 255 and 1 / 255
 
 

@@ -8,8 +8,9 @@ Source: ``docs/sources/vulkan-sim.md#thread-variables``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.vulkansim.opcodes import MATRICES, VECTORS, check
-from rayplay.ptx.vulkansim.pointers import Pointers, find_pointers, words_used
+from rayplay.ptx.vulkansim.pointers import Base, Pointers, find_pointers, words_used
 from rayplay.ptx.vulkansim.reader import Shader, Statement
 
 VARIABLE_ALIGN_BYTES = 256
@@ -19,6 +20,7 @@ RAY_STATE = "ray state"
 SCENE_TYPE = 1000150000
 ATTRIBUTE_MODE, OLD_ATTRIBUTE_MODE, PAYLOAD_MODE = 64, 8192, 32
 """Modes of ``rt_alloc_mem``: hit attributes of Vulkan-Sim 2 and 1, payloads of 2."""
+TEXTURE_STRIDE = 48
 Key = tuple[int, int]  # descriptor set and binding
 PARAMETERS = {"variables": 0, "width": 8, "object_to_world": 16, "world_to_object": 24}
 FIRST_DESCRIPTOR = 32
@@ -31,6 +33,8 @@ class Descriptor:
     kind: str
     offset: int
     is_stored: bool = False
+    stride: int = TEXTURE_STRIDE
+    """Bytes between the textures of an array: 32 in the translator's first version, 48 in its second."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,15 @@ class Layout:
         """Length of the launch parameters."""
         return FIRST_DESCRIPTOR + 8 * len(self.descriptors)
 
-    def is_attribute(self, statement: Statement) -> bool:
-        """Whether an ``rt_alloc_mem`` asks for hit attributes."""
+    def is_attribute(self, shader: Shader, statement: Statement) -> bool:
+        """Whether an ``rt_alloc_mem`` asks for hit attributes, which only shaders of hits have."""
         mode = int(statement.operands[2])
-        return mode == ATTRIBUTE_MODE or (self.old_modes and mode == OLD_ATTRIBUTE_MODE)
+        is_one = mode == ATTRIBUTE_MODE or (self.old_modes and mode == OLD_ATTRIBUTE_MODE)
+        return is_one and shader.kind not in ("raygen", "miss")
 
-    def place(self, statement: Statement) -> int:
-        """Offset of the variable that an ``rt_alloc_mem`` asks for."""
-        return self.variables[HIT_ATTRIBUTES if self.is_attribute(statement) else statement.operands[0]]
+    def name(self, shader: Shader, statement: Statement) -> str:
+        """Name of the variable that an ``rt_alloc_mem`` asks for."""
+        return HIT_ATTRIBUTES if self.is_attribute(shader, statement) else statement.operands[0]
 
 
 def make_layout(
@@ -79,10 +84,9 @@ def make_layout(
     sizes: dict[str, int] = {}
     words = 0
     for shader, statement in asked:
-        is_attribute = layout.is_attribute(statement) and shader.kind != "raygen"
-        name = HIT_ATTRIBUTES if is_attribute else statement.operands[0]
+        name = layout.name(shader, statement)
         sizes[name] = max(sizes.get(name, 0), int(statement.operands[1]))
-        if is_attribute:
+        if name == HIT_ATTRIBUTES:
             most = min(MOST_ATTRIBUTE_WORDS, -(-int(statement.operands[1]) // 4))
             words = max(words, words_used(shader, pointers[shader.number], statement.operands[0], most))
     opcodes = {s.opcode for _, s in every}
@@ -120,7 +124,27 @@ def _descriptors(shaders: Sequence[Shader], pointers: Mapping[int, Pointers]) ->
                         kinds[found] = "textures" if statement.opcode == "txl" else "image"
                         if statement.opcode == "image_deref_store":
                             stored.add(found)
+    strides = {key: _stride(key, shaders, pointers) for key, kind in kinds.items() if kind == "textures"}
     return {
-        key: Descriptor(kinds[key], FIRST_DESCRIPTOR + 8 * number, key in stored)
+        key: Descriptor(kinds[key], FIRST_DESCRIPTOR + 8 * number, key in stored, strides.get(key, TEXTURE_STRIDE))
         for number, key in enumerate(sorted(kinds))
     }
+
+
+def _stride(key: Key, shaders: Sequence[Shader], pointers: Mapping[int, Pointers]) -> int:
+    """The step by which shaders index an array of textures: the factor of the index that they add to its address."""
+    found: set[int] = set()
+    for shader in shaders:
+        steps = {s.operands[0]: s.operands[2] for s in shader.body if s.opcode == "mul.wide.u32"}
+        for statement in shader.body:
+            if statement.opcode != "add.u64" or len(statement.operands) != 3:
+                continue
+            bases = pointers[shader.number].bases(statement.operands[1])
+            step = steps.get(statement.operands[2], "")
+            if step.isdecimal() and any(base == Base("descriptor", key) for base in bases):
+                found.add(int(step))
+    if len(found) > 1 or any(step < 8 or step % 8 for step in found):
+        shown = ", ".join(map(str, sorted(found)))
+        place = f"{shaders[0].source}: textures of set {key[0]} binding {key[1]}"
+        raise UserError(f"{place} must lie one multiple of 8 bytes apart in all shaders, found {shown}")
+    return found.pop() if found else TEXTURE_STRIDE

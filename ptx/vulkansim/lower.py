@@ -97,8 +97,9 @@ class _Lowering:
     def allocate(self, statement: Statement, signature: str) -> None:
         """The address of a thread variable; of hit attributes, which are written there first."""
         target = statement.operands[0]
-        self.code.emit(f"add.u64 {target}, {BLOCK}, {self.layout.place(statement)}")
-        if self.layout.is_attribute(statement) and self.shader.kind in _HIT_KINDS:
+        name = self.layout.name(self.shader, statement)
+        self.code.emit(f"add.u64 {target}, {BLOCK}, {self.layout.variables[name]}")
+        if name == HIT_ATTRIBUTES and self.shader.kind in _HIT_KINDS:
             self._write_attributes(target)
 
     def _write_attributes(self, address: str) -> None:

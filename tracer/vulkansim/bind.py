@@ -11,7 +11,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice, read
 from rayplay.ptx.ir import Module
 from rayplay.ptx.vulkansim.code import PARAMETERS as SYMBOL
-from rayplay.ptx.vulkansim.images import TEXEL_BYTES, TEXTURE_ENTRY_BYTES
+from rayplay.ptx.vulkansim.images import TEXEL_BYTES
 from rayplay.ptx.vulkansim.layout import FIRST_DESCRIPTOR, PARAMETERS, Descriptor, Key
 from rayplay.ptx.vulkansim.pipeline import Pipeline, lower_pipeline
 from rayplay.tracer.bvh.instances import all_instances
@@ -64,7 +64,7 @@ class Bound:
         made = {}
         for key, descriptor in self.pipeline.layout.descriptors.items():
             if descriptor.kind == "textures":
-                made[_name(key)] = memory.allocate(_textures(self.scene, memory))
+                made[_name(key)] = memory.allocate(_textures(self.scene, memory, descriptor.stride))
             elif descriptor.kind == "buffer":
                 made[_name(key)] = memory.allocate(self._contents(key, values), name=f"descriptor {key}")
         if self.pipeline.layout.uses_matrices:
@@ -166,8 +166,8 @@ def _group(group: Group, names: Mapping[int, str]) -> HitGroup:
     return HitGroup(GEOMETRIES[group.geometry], closest_hit, any_hit, intersection)
 
 
-def _textures(scene: Scene, memory: DeviceMemory) -> np.ndarray:
+def _textures(scene: Scene, memory: DeviceMemory, stride: int) -> np.ndarray:
     """The table of a scene's pictures: handles in the first bytes of its entries."""
-    table = np.zeros((max(len(scene.pictures), 1), TEXTURE_ENTRY_BYTES // 8), np.uint64)
+    table = np.zeros((max(len(scene.pictures), 1), stride // 8), np.uint64)
     table[: len(scene.pictures), 0] = [place_picture(picture, memory) for picture in scene.pictures]
     return table

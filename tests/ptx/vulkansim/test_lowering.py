@@ -184,12 +184,14 @@ def test_images_by_their_format() -> None:
     assert opcodes(lowered(load, formats={(0, 1): "rgba8"})).count("bfe.u32") == 4
 
 
-def test_a_texture_is_sampled_through_its_entry() -> None:
-    body = """.reg .b64 %Samplers; load_vulkan_descriptor %Samplers, 0, 8; .reg .u64 %step; .reg .u32 %i;
-        mul.wide.u32 %step, %i, 48; .reg .b64 %t; add.u64 %t, %Samplers, %step; .reg .f32 %c;
+@pytest.mark.parametrize("stride", [32, 48])  # of the first and second version
+def test_a_texture_is_sampled_through_its_entry(stride: int) -> None:
+    body = f""".reg .b64 %Samplers; load_vulkan_descriptor %Samplers, 0, 8; .reg .u64 %step; .reg .u32 %i;
+        mul.wide.u32 %step, %i, {stride}; .reg .b64 %t; add.u64 %t, %Samplers, %step; .reg .f32 %c;
         txl %t, %t, %c, %c, %c, %c, %i, %c, %c;"""
     pipeline = lowered(body)
-    assert pipeline.layout.descriptors[0, 8].kind == "textures"
+    found = pipeline.layout.descriptors[0, 8]
+    assert (found.kind, found.stride) == ("textures", stride)
     assert instructions(pipeline)[-2] == "tex.level.2d.v4.f32.f32 {%c, %c, %c, %c}, [%t$0, {%i, %c}], %c;"
 
 
