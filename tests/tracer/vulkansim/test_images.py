@@ -46,8 +46,7 @@ def linear(srgb: np.ndarray) -> np.ndarray:
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
-@pytest.mark.parametrize("backend", ["machine", "interpreter"])
-@pytest.mark.parametrize("stride", [32, 48])
+@pytest.mark.parametrize(("stride", "backend"), [(32, "machine"), (48, "interpreter")])
 def test_texels_come_through_both_images(tmp_path: Path, stride: int, backend: str) -> None:
     random = np.random.default_rng(5)
     texels = [random.integers(0, 256, (4, 4, 4)).astype(np.uint8) for _ in range(2)]
