@@ -18,7 +18,7 @@ from rayplay.formats.place.publish import atomic_file
 from rayplay.tracer.bvh.build import Structure, build_acceleration
 from rayplay.tracer.motion import scenes
 from rayplay.tracer.record.checkpoint import code
-from rayplay.tracer.render import Request, render_scene
+from rayplay.tracer.render import Request, program_files, render_scene
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.scenes.resolve import scene_files
@@ -54,7 +54,7 @@ class Plan:
     def facts(self) -> dict[str, Any]:
         """Everything that decides the frames, without places of files; JSON."""
         request = self.request
-        files = [request.program, request.config, *scene_files(request.scene)]
+        files = [*program_files(request), *scene_files(request.scene)]
         files += [Path(self.path)] if self.path.endswith(".json") else []
         own = {name: value for name, value in asdict(request).items() if not isinstance(value, Path)}
         own |= {"scene": Path(request.scene).name, "resume": None}

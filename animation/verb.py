@@ -102,7 +102,8 @@ def _plan(arguments: argparse.Namespace) -> Any:
     program = arguments.program or PROGRAM_FOLDER / f"{arguments.workload}.ptx"
     out = arguments.out or Path("animations") / f"{Path(arguments.scene).stem.replace(':', '-')}-{program.stem}"
     request = Request(
-        scene=arguments.scene, program=program, config=program.with_suffix(".toml"), out=out, width=arguments.size[0],
+        scene=arguments.scene, program=program, config=None if program.is_dir() else program.with_suffix(".toml"),
+        out=out, width=arguments.size[0],
         height=arguments.size[1], samples=arguments.samples, seed=arguments.seed, traversal=arguments.traversal,
     )  # fmt: skip
     return Plan(request, arguments.frames, arguments.path, arguments.structure)

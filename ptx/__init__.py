@@ -7,7 +7,21 @@ if TYPE_CHECKING:
     from rayplay.ptx.text.parser import parse, parse_file
     from rayplay.ptx.verifier.code import verify
 
-LAYERS = ("ir", "numbers", "graph", "isa", "text", "verifier", "sass", "flow", "timing", "program", "inject", "show")
+LAYERS = (
+    "ir",
+    "numbers",
+    "graph",
+    "isa",
+    "text",
+    "verifier",
+    "vulkansim",
+    "sass",
+    "flow",
+    "timing",
+    "program",
+    "inject",
+    "show",
+)
 
 __all__ = ["parse", "parse_file", "verify"]
 

@@ -20,10 +20,11 @@ NEVER = {
 }  # fmt: skip
 WHERE = {
     "socket": {"formats/hdf5/worker.py", "formats/hdf5/messages.py", "formats/hdf5/source.py"},
-    "subprocess": {"formats/hdf5/source.py"},
+    "subprocess": {"formats/hdf5/source.py", "tracer/slang/compile.py"},
     "pickle": {"formats/guard/numba_cache.py"},
 }
-"""Modules that few may use: the sockets to the child process, the child itself, compiled code under its seal."""
+"""Modules that few may use: the sockets to the child process, the child itself, a compiler of shaders, compiled code
+under its seal."""
 
 
 def imports(tree: ast.AST) -> set[str]:

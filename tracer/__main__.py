@@ -26,6 +26,10 @@ LAUNCH = """Run the kernels of a launch file (docs/kernels.md) on its buffers, c
 what to expect, and write one trace of all launches."""
 LAUNCH_EXAMPLE = "example: python -m tracer launch tracer/kernels/breadth_first_search.toml --out traces/search.trace"
 
+SHADER = """Compile shaders in Slang or HLSL, or lower Vulkan-Sim's, and list their programs and parameters
+(docs/programs/shaders.md); render --program runs them."""
+SHADER_EXAMPLE = "example: python -m tracer shader examples/shaders/vulkan-sim --out build/shaders.ptx"
+
 OPCODES = """Print the page docs/opcodes.md: the forms of every PTX opcode, whether they are executed (each is lowered
 to find out, which takes seconds), class, unit and latency."""
 
@@ -55,7 +59,7 @@ def perform(options: argparse.Namespace) -> int:
         return _scenes(options)
     if options.verb == "opcodes":
         return _opcodes()
-    verb = {"launch": _launch, "draw": _draw, "network": network}.get(options.verb, _render)
+    verb = {"launch": _launch, "draw": _draw, "network": network, "shader": _shader}.get(options.verb, _render)
     from rayplay.formats.guard.first_use import first_use
 
     with first_use("the tracer", TRACER_SECONDS):
@@ -82,6 +86,10 @@ def parser() -> argparse.ArgumentParser:
     launch.add_argument("--schedule", action="store_true", help="instructions of a basic block in the order in which "
         "an assembler issues them, loads early: for comparisons with hardware")  # fmt: skip
     add_network(verbs)
+    shader = verbs.add_parser("shader", help="shaders to PTX", description=SHADER, epilog=SHADER_EXAMPLE)
+    shader.add_argument("shader", type=Path, metavar="FILE", help="FILE.slang, FILE.hlsl, a shader of Vulkan-Sim, or a "
+        "folder of them")  # fmt: skip
+    shader.add_argument("--out", type=Path, metavar="FILE.ptx", help="write the programs as PTX")
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     add_limits(*verbs.choices.values())
@@ -102,7 +110,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
     add("--program-variant", choices=PROGRAM_VARIANTS, default="optimised", help="built-in programs as nvcc optimises "
         "them, or with the instructions, accesses and secondary rays of Vulkan-Sim's LumiBench" + default)  # fmt: skip
-    add("--size", type=_size, default="512x512", metavar="WxH", help="pixels" + default)
+    add("--size", type=_size, metavar="WxH", help="pixels (default: 512x512, or what Vulkan-Sim's folder says)")
     add("--samples", type=_positive, default=2, metavar="N", help="primary rays per pixel" + default)
     add("--bounces", type=_positive, metavar="N", help="longest path of path tracing (default: 16)")
     add("--seed", type=_natural, default=1, metavar="N", help="seed of the random numbers" + default)
@@ -120,9 +128,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--preview", type=_positive, metavar="N", nargs="?", const=PREVIEW_SAMPLES, default=0, help="also write "
         "NAME-preview.png, the picture with N samples per pixel (%(const)s), which is in no trace")  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
-    add(
-        "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
-    )
+    add("--program", type=Path, metavar="FILE", help="run this program instead of a built-in one: FILE.ptx "
+        "(docs/programs.md), FILE.slang, FILE.hlsl, or a folder of Vulkan-Sim's shaders")  # fmt: skip
     add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
         ".toml beside it)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="compiled code, or the slow definition of it" + default)
@@ -178,7 +185,9 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
     from rayplay.tracer.render import Request, preview_of, render
     from rayplay.tracer.shading.config import PROGRAM_FOLDER, VARIANTS
+    from rayplay.tracer.vulkansim.folder import launch_size
 
+    size = options.size or (launch_size(options.program) if options.program else None) or (512, 512)
     built_in = PROGRAM_FOLDER / f"{options.workload}.toml"
     program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
     same = (
@@ -187,9 +196,9 @@ def _render(options: argparse.Namespace) -> int:
     )  # fmt: skip
     request = Request(
         program=program,
-        config=options.program_config or (program.with_suffix(".toml") if options.program else built_in),
-        width=options.size[0],
-        height=options.size[1],
+        config=options.program_config or (None if options.program else built_in),
+        width=size[0],
+        height=size[1],
         bounces=options.bounces or Request.bounces,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
         **{name: getattr(options, name) for name in same},
@@ -212,6 +221,17 @@ def _launch(options: argparse.Namespace) -> int:
     if summary.outside is not None:
         print(f"note: {memcheck_note(summary.outside)}", file=sys.stderr)
     answer(options, [summary.text()], lambda: [summary.record()])
+    return 0
+
+
+def _shader(options: argparse.Namespace) -> int:
+    from rayplay.tracer.shader import read_shaders, write_ptx
+
+    shaders = read_shaders(options.shader)
+    answer(options, shaders.lines(), lambda: shaders.records(options.shader))
+    if options.out is not None:
+        write_ptx(shaders, options.out)
+        print(f"wrote {options.out}", file=sys.stderr)
     return 0
 
 

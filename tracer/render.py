@@ -15,6 +15,7 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.bvh.build import Structure
 from rayplay.tracer.bvh.parents import parent_table
 from rayplay.tracer.record.checkpoint import code
@@ -27,6 +28,10 @@ from rayplay.tracer.scenes.sound import check_camera
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
 from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
+from rayplay.tracer.slang import bind as slang
+from rayplay.tracer.slang.compile import is_shader
+from rayplay.tracer.vulkansim import bind as vulkansim
+from rayplay.tracer.vulkansim.folder import folder_files
 
 TOOL_VERSION = "0.1.0"
 
@@ -37,7 +42,8 @@ class Request:
 
     scene: str
     program: Path
-    config: Path
+    config: Path | None
+    """Of a folder of Vulkan-Sim's shaders None, where its own file binds them."""
     out: Path
     width: int = 512
     height: int = 512
@@ -160,10 +166,25 @@ def _prepared(
     record: str = "visits",
 ) -> Prepared:
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
-    return prepare_image(
-        scene, ptx.parse_file(request.program), read_config(request.config), sampling, selected, str(request.config),
-        request.traversal, request.hit_programs == "after", structure, record,
-    )  # fmt: skip
+    chosen = request.traversal, request.hit_programs == "after", structure, record
+    bound = _bound(scene, request)
+    if bound is not None:
+        place = str(request.program)
+        return prepare_image(scene, bound.module, bound.config, sampling, selected, place, *chosen, bound.place)
+    config = request.config or request.program.with_suffix(".toml")
+    module = ptx.parse_file(request.program)
+    return prepare_image(scene, module, read_config(config), sampling, selected, str(config), *chosen)
+
+
+def _bound(scene: Scene, request: Request) -> vulkansim.Bound | slang.Bound | None:
+    """A program that brings its own binding; None for PTX with the TOML beside it."""
+    if request.program.is_dir():
+        return vulkansim.bind_folder(request.program, request.config, scene)
+    if is_shader(request.program):
+        if request.config is not None:
+            raise UserError(f"{request.config}: {request.program} is bound by its own declarations, not by a file")
+        return slang.bind_shader(request.program, scene)
+    return None
 
 
 def preview_of(out: Path) -> Path:
@@ -197,7 +218,7 @@ def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]
 
 def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
-    inputs = [request.program, request.config, *scene_files(request.scene)]
+    inputs = [*program_files(request), *scene_files(request.scene)]
     return {
         "command": "tracer render",
         "tool_version": TOOL_VERSION,
@@ -214,6 +235,15 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: file_digest(path) for path in inputs},
     }
+
+
+def program_files(request: Request) -> list[Path]:
+    """Files that decide the program of a rendering."""
+    if request.program.is_dir():
+        return [*folder_files(request.program), *([request.config] if request.config else [])]
+    if is_shader(request.program):
+        return [request.program]
+    return [request.program, request.config or request.program.with_suffix(".toml")]
 
 
 def _chosen(request: Request) -> dict[str, str]:

@@ -15,6 +15,7 @@ HOME = {
     "compare": ("formats", "compare"),
     "scenes": ("tracer", "scenes"),
     "draw": ("tracer", "draw"),
+    "shader": ("tracer", "shader"),
     "animate": ("animation", "animate"),
     **{f"ptx {verb}": ("ptx", verb) for verb in ("parse", "print", "cfg", "characterise", "inject", "analyse")},
     **{

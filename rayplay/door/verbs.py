@@ -46,6 +46,11 @@ VERBS = {
         "Rasterise a scene: vertex shader, triangles, early depth test and fragment shader of each draw. Writes the "
         "picture, and a trace with a launch for each stage of each draw. A glTF file brings its textures."
     ), ("rayplay draw cornell --size 64x64",)),
+    "shader": Verb("packaged", "shaders in Slang, HLSL or of Vulkan-Sim, to PTX", (
+        "Compile a file of Slang or HLSL, or lower a shader of Vulkan-Sim or a folder of them, and list their programs "
+        "and parameters; --out FILE.ptx writes the programs. rayplay trace SCENE --program FILE runs them "
+        "(docs/programs/shaders.md). Slang and HLSL need the packages of the extra slang."
+    ), ()),
     "animate": Verb("packaged", "a scene in motion, traced and measured frame by frame", (
         "Trace a scene along a path into a folder of frames, and estimate or replay each on a GPU. frames.csv has a "
         "line a frame, strip.png shows them. The same command goes on where a run was interrupted."
@@ -241,7 +246,7 @@ VERBS = {
 
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
-    "trace": ("trace", "draw", "animate", "scenes", "scene"),
+    "trace": ("trace", "draw", "shader", "animate", "scenes", "scene"),
     "replay": ("replay", "gpus", "gpus explain", "gpus new", "gpus check", "gpus fit"),
     "look": ("report", "show", "heat", "energy", "compare"),
     "silicon": ("capture", "time", "correlate"),

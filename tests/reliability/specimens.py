@@ -25,9 +25,11 @@ from rayplay.formats.schema.column import Column, Table
 from rayplay.formats.schema.trace import TRACE
 from rayplay.formats.testing.generate import make_trace
 from rayplay.hypa.network.file import read_network
-from rayplay.ptx.text.parser import parse_file
+from rayplay.ptx.text.parser import parse, parse_file
 from rayplay.ptx.text.printer import print_module
 from rayplay.ptx.verifier.code import verify
+from rayplay.ptx.vulkansim.pipeline import lower_pipeline
+from rayplay.ptx.vulkansim.reader import read_shader
 from rayplay.replay.energy.table import read_table
 from rayplay.replay.gpu.description import explain, load, notes
 from rayplay.report.film import read_film
@@ -130,6 +132,14 @@ def read_ptx(file: Path) -> str:
     printed = print_module(module)
     file.with_suffix(".again").write_text(printed)
     assert print_module(parse_file(file.with_suffix(".again"))) == printed
+    return "valid"
+
+
+def read_dialect(file: Path) -> str:
+    """A shader of Vulkan-Sim, whose lowered program verifies and prints."""
+    module = lower_pipeline([read_shader(file)], {}, {}, "folder").module
+    assert not verify(module)
+    assert print_module(parse(print_module(module), "printed")) == print_module(module)
     return "valid"
 
 
@@ -285,6 +295,8 @@ TEXTS: dict[str, tuple] = {
         lambda folder: [write_kernel(folder)], read_kernel_list, False, True),
     "Vulkan-Sim dump": (made("dump.txt", lambda: DUMP), read_dump, False, True),
     "PTX": (shipped("tracer/kernels/stencil.ptx"), read_ptx, False, True),
+    "PTX (Vulkan-Sim)": (
+        shipped("examples/shaders/vulkan-sim/MESA_SHADER_CLOSEST_HIT_3.ptx"), read_dialect, False, True),
     "TOML (GPU)": (shipped("replay/gpu/mobile.toml"), read_gpu, False, True),
     "TOML (energy table)": (
         shipped("replay/energy/tables/accelwattch-sass.toml"), accepts(lambda file: read_table(str(file))), False, True,

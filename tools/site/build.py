@@ -42,6 +42,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Use",
         (
             "docs/programs.md",
+            "docs/programs/shaders.md",
             "docs/kernels.md",
             "docs/hardware.md",
             "docs/raster.md",

@@ -1,5 +1,6 @@
 """A scene and a program become one launch: device memory filled, programs found and filtered, records bound."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +56,7 @@ def prepare_image(
     delayed: bool = False,
     structure: Structure | None = None,
     record: str = "visits",
+    own: Callable[[DeviceMemory, Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
@@ -63,10 +65,10 @@ def prepare_image(
     delayed    any-hit and intersection programs run after the traversal, not during it.
     structure  trees of an animation of which the scene is a frame.
     record     what traversals record, of ``tracer.rays.state.RECORDS``.
+    own        fills memory with buffers of the program's own, and gives their addresses by the names of sources.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
-    if not any(geometry.textured for geometry in scene.geometries()):
-        config = config.without_textures()  # traces of such scenes have no blocks that they cannot visit
+    config = _without_unused(config, scene)
     functions = find_programs(config, module, place)
     symbol = params_symbol(config.params_symbol, config.params, module, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
@@ -79,6 +81,7 @@ def prepare_image(
         **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height), **vars(sampling),
         "image": image_address, "scene": acceleration.top_address,
     }  # fmt: skip
+    values |= own(memory, values) if own else {}
     launch = ImageLaunch(
         programs=tuple((module, inject_filter(f) if i == 0 else f) for i, f in enumerate(functions)),
         raygen_index=0,
@@ -105,6 +108,12 @@ def prepare_image(
         name=config.name,
     )
     return Prepared(launch, acceleration, image_address, config.image_format)
+
+
+def _without_unused(config: ProgramConfig, scene: Scene) -> ProgramConfig:
+    """Traces of scenes without textures have no blocks of programs that cannot run."""
+    textured = any(geometry.textured for geometry in scene.geometries())
+    return config if textured else config.without_textures()
 
 
 def place_acceleration(

@@ -109,12 +109,12 @@ def upload_maps(scene: Scene, memory: DeviceMemory) -> int:
     """Address of the handles of each material's textures, ``struct Maps`` of ``scene.h``; 0 without pictures."""
     if not scene.pictures:
         return 0
-    handles = [0, *(_place_picture(picture, memory) for picture in scene.pictures)]
+    handles = [0, *(place_picture(picture, memory) for picture in scene.pictures)]
     numbers = [(material.base_color + 1, material.emissive + 1) for material in scene.materials]
     return memory.allocate(np.array(handles, np.uint64)[np.array(numbers)])
 
 
-def _place_picture(picture: Picture, memory: DeviceMemory) -> int:
+def place_picture(picture: Picture, memory: DeviceMemory) -> int:
     address = memory.allocate(picture.texels, name=f"picture {picture.name}")
     image = Image(address, picture.texels.shape[:2], "uint8", 4, "2d")
     sampler = Sampler(filter="nearest" if picture.is_nearest else "linear", address=picture.wrap, normalized=True)

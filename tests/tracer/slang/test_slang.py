@@ -1,0 +1,125 @@
+"""Slang and HLSL: what compiled shaders find is what the trace says; refusals are one line.
+
+The compilers are packages that no extra of the tests brings: without them the tests that compile are skipped.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.render import Request, Summary, render_scene
+from rayplay.tracer.scenes import load
+from rayplay.tracer.shading.upload import pixel_rays
+from rayplay.tracer.slang import compile as compilers
+from rayplay.tracer.slang.bind import bind_shader
+from rayplay.tracer.slang.compile import find_nvrtc, find_slangc, is_shader
+
+HITS = Path(__file__).parents[1] / "data" / "hits.slang"
+IMAGE = "RWTexture2D<float4> image;\n"
+RAYGEN = '[shader("raygeneration")] void main_() '
+
+
+@pytest.fixture
+def compiler() -> None:
+    """Skip, with the reason, where a compiler is missing."""
+    try:
+        find_slangc()
+        find_nvrtc()
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(("name", "suffix"), [("cornell", ".slang"), ("wknd", ".slang"), ("cornell", ".hlsl")])
+def test_the_picture_is_what_the_rays_met(tmp_path: Path, name: str, suffix: str) -> None:
+    scene = load(name)
+    program = tmp_path / f"hits{suffix}"
+    program.write_text(HITS.read_text())
+    width, height = 24, 16
+    render_scene(scene, Request(name, program, None, tmp_path / "t.trace", width, height, samples=3), Summary())
+    trace = open_trace(tmp_path / "t.trace")
+    rays, picture = trace.read("rays"), trace.read("image")
+    last = {}
+    for row in range(len(rays["lane"])):  # the last stretch of each ray has its hit
+        last[int(rays["warp_id"][row]), int(rays["lane"][row])] = row
+    order = [
+        last[(y, x) if (y, x) in last else (y * ((width + 31) // 32), x)] for y in range(height) for x in range(width)
+    ]
+    met = np.isfinite(rays["hit_t"][order])
+    assert 30 < met.sum() < len(met) - (30 if name == "wknd" else 0)
+    expected = np.stack([rays[f"direction_{axis}"][order] for axis in "xyz"], -1)
+    hits = np.stack([rays[column][order].astype(np.float32) for column in ("primitive", "instance", "hit_t")], -1)
+    found = np.stack([picture[channel] for channel in ("red", "green", "blue")], -1)
+    np.testing.assert_array_equal(found, np.where(met[:, None], hits, expected))
+    _, directions = pixel_rays(scene.camera, width, height)
+    np.testing.assert_allclose(expected, directions.reshape(-1, 3), atol=1e-5)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_interpreter_equals_machine_code(tmp_path: Path) -> None:
+    found = []
+    for backend in ("machine", "interpreter"):
+        out = tmp_path / f"{backend}.trace"
+        render_scene(load("cornell"), Request("cornell", HITS, None, out, 9, 5, backend=backend), Summary())
+        found.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "manifest.json"})
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_example_is_bound_to_the_scene() -> None:
+    scene = load("cornell")
+    bound = bind_shader(HITS.parents[3] / "examples" / "shaders" / "lit.slang", scene)
+    assert [m.program for m in bound.config.miss] == ["__miss__sky"]
+    assert {name: source for name, (source, _) in bound.buffers.items()} == {
+        name: name for name in ("vertices", "indices", "offsets", "materials")
+    }
+    assert [stride for _, stride in bound.buffers.values()] == [36, 4, 8, 32]
+
+
+REFUSED = {
+    RAYGEN + "{ nowhere(); }": "line 2: undefined identifier",
+    RAYGEN + "{ RayQuery<0> q; q.Proceed(); }": "'RayQuery' must not be used: ray queries have no CUDA form",
+    "struct P { float3 x; };\n" + RAYGEN + "{ P p; CallShader(0, p); image[uint2(0)] = float4(p.x, 1); }":
+        "'CallShader' must not be used: callable shaders have no CUDA form",
+    "uniform float exposure;\n" + RAYGEN + "{ image[uint2(0)] = exposure; }":
+        "exposure: launch parameters: unknown name 'exposure'",
+    "uniform float width;\n" + RAYGEN + "{ image[uint2(0)] = width; }": "width: must have the type u32, found f32",
+    "StructuredBuffer<float4> sphere;\n" + RAYGEN + "{ image[uint2(0)] = sphere[0]; }":
+        "sphere: buffers of a scene: unknown name 'sphere'; did you mean 'spheres'?",
+    "Texture2D<float4> map;\n" + RAYGEN + "{ image[uint2(0)] = map[uint2(0)]; }":
+        "map: a parameter of this kind, texture2D, is not bound",
+    '[shader("miss")] void sky(inout float4 p) { p = 0; }': "must have one raygeneration shader",
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_refusal_is_one_line(tmp_path: Path, text: str) -> None:
+    program = tmp_path / "bad.slang"
+    program.write_text(IMAGE + text)
+    with pytest.raises(UserError) as caught:
+        bind_shader(program, load("cornell"))
+    assert str(caught.value).startswith(f"{program}: ")
+    assert REFUSED[text] in str(caught.value)
+
+
+def test_glsl_is_refused_and_other_files_are_not_ours() -> None:
+    with pytest.raises(UserError, match=r"a\.rchit: GLSL is not compiled, since slangc loses its payloads"):
+        is_shader(Path("a.rchit"))
+    assert [is_shader(Path(name)) for name in ("a.slang", "a.HLSL", "a.ptx")] == [True, True, False]
+
+
+@pytest.mark.parametrize(("missing", "message"), [
+    ("slangtorch", "slangc is missing, which compiles Slang and HLSL: pip install 'rayplay"),
+    ("nvidia", "NVRTC is missing, which makes PTX of what slangc makes: pip install 'rayplay"),
+])  # fmt: skip
+def test_a_missing_compiler_is_one_line(monkeypatch: pytest.MonkeyPatch, missing: str, message: str) -> None:
+    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compilers.ctypes.util, "find_library", lambda name: None)
+    with pytest.raises(UserError) as caught:
+        find_slangc() if missing == "slangtorch" else find_nvrtc()
+    assert str(caught.value).startswith(message)
