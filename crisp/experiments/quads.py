@@ -20,7 +20,7 @@ OF_DRAW, SAID, PIXELS, WHOLE = (
 )  # fmt: skip
 LEAST, MOST = 1.0, 1.4  # of the workloads on an RTX 3070, with a margin
 SHAPES = "triangles"  # variant of the task that measures them
-MANY, NEAR = 200, 0.1  # triangles of a draw that are a mean; difference of drawn and said that is none
+MANY, NEAR = 200, 0.1  # triangles of a draw that make a mean; drawn and said agree within
 
 
 def tasks(suite: Suite) -> Mapping[Case, Task]:

@@ -77,8 +77,8 @@ def test_each_draw_launches_as_many_as_its_triangles_say(data: Path, name: str) 
 
 @pytest.mark.parametrize("picture", [one for one in TEXTURED if one.name in ("PT", "MT")], ids=lambda one: one.name)
 def test_the_study_predicts_each_draw(data: Path, picture: Workload) -> None:
-    """By its camera and culling, within 10 % of what is drawn with the depth test; and how much is covered, where all
-    of a draw is in the picture.
+    """By its camera and culling, within 10 % of the picture drawn with the depth test; and how much is covered, where
+    all of a draw is in the picture.
     """
     size = (320, 180)
     scene, camera, _ = load_drawn(picture.scene)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Camera, Picture
-from rayplay.tracer.scenes.gltf.accessor import read_accessor
+from rayplay.tracer.scenes.gltf.accessor import COLORS, read_accessor, read_colors
 from rayplay.tracer.scenes.gltf.check import item
-from rayplay.tracer.scenes.gltf.colors import COLORS, vertex_colors
 from rayplay.tracer.scenes.gltf.coordinates import KEPT, TRANSFORM, moved, note_meshes, transform_of
 from rayplay.tracer.scenes.gltf.file import damage_of, open_gltf
 from rayplay.tracer.scenes.gltf.meshes import WITHOUT_TRIANGLES, faces
@@ -190,7 +189,7 @@ def _draw(
 
     colors = None
     if COLORS in attributes:
-        colors = checked(COLORS, vertex_colors(document, buffers, attributes[COLORS], name))
+        colors = checked(COLORS, read_colors(document, buffers, attributes[COLORS]))
     index = np.ascontiguousarray(faces(document, buffers, primitive, len(position)).reshape(-1))
     number = primitive.get("material", default)
     if number != default:

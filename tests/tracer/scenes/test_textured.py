@@ -189,7 +189,7 @@ def colored(kind: str, component: int, values: np.ndarray, **more: Any) -> Calla
 def test_colours_of_vertices_are_the_files(
     tmp_path: Path, kind: str, component: int, values: np.ndarray, more: dict[str, Any]
 ) -> None:
-    """Of the last draw, since it blends; alpha is 1 where there is none, and the others have no colours."""
+    """Of the last draw, since it blends; alpha is 1 where the file leaves it out; the others have no colours."""
     scene = read_textured(colored(kind, component, values, **more)(tmp_path))
     *others, last = scene.draws
     assert [draw.colors for draw in others] == [None] * len(others)
@@ -200,8 +200,8 @@ def test_colours_of_vertices_are_the_files(
 
 
 @pytest.mark.parametrize(("kind", "component", "values", "message"), [
-    ("VEC2", 5126, np.zeros((4, 2), np.float32), "m: COLOR_0 must be of type VEC3 or VEC4, found VEC2"),
-    ("VEC4", 5121, np.zeros((4, 4), np.uint8), "m: COLOR_0 must be floats, or normalized"),
+    ("VEC2", 5126, np.zeros((4, 2), np.float32), "COLOR_0 must be of type VEC3 or VEC4, found VEC2"),
+    ("VEC4", 5121, np.zeros((4, 4), np.uint8), "COLOR_0 must be floats, or normalized"),
     ("VEC3", 5126, np.zeros((2, 3), np.float32), "m: COLOR_0 must have 4 elements, found 2"),
 ])  # fmt: skip
 def test_wrong_colours_of_vertices_are_one_line(
