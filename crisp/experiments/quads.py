@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rayplay.crisp.draw import THEIRS, bars, canvas, save
+from rayplay.crisp.draw import MARKERS, THEIRS, bars, canvas, save
 from rayplay.crisp.experiment import Experiment, Found, Table
 from rayplay.crisp.sources import Drawn
 from rayplay.crisp.suite import Suite, size_text
@@ -13,7 +13,7 @@ from rayplay.crisp.tasks import Counted, Shaped, Task
 from rayplay.crisp.values import Case, Finding, Value, singles, theirs
 
 NAME, QUANTITY = "quads", "threads over covered"
-FILLED, OBJECTS = "threads over covered before a background", "threads over covered of objects"
+FILLED, OBJECTS = "threads over covered with a background", "threads over covered of objects"
 OF_DRAW, SAID, PIXELS, WHOLE = (
     "threads over covered of a draw", "threads over covered by triangles' sizes", "pixels of a triangle",
     "triangles whole in the picture",
@@ -42,8 +42,8 @@ def values(found: Found) -> Iterator[Value]:
 def _drawn(case: Case, stages: dict[str, list[Any]]) -> Iterator[Value]:
     """Of a picture.
 
-    The frames of the hardware begin with a draw of every pixel, which needs no helpers. Where a picture covers fewer
-    pixels than it has, the ratio is also given as with such a draw before it.
+    The frames of the hardware begin with a background: a draw of every pixel, which needs no helpers. Where a picture
+    covers fewer pixels than it has, the ratio is also given as with such a draw.
     """
     fragments = [row for row, stage in enumerate(stages["stage"]) if stage == "fragment"]
     threads, live = (sum(stages[name][row] for row in fragments) for name in ("shaded", "live"))
@@ -121,7 +121,7 @@ def table(values: Sequence[Value]) -> Table:
                 ])  # fmt: skip
     return [
         "picture", "size", "draw", "covered fragments", "pixels of a triangle", "threads / covered",
-        "its triangles say", "RTX 3070's objects", "before a background", "RTX 3070 at 2560x1440",
+        "its triangles say", "RTX 3070's objects", "with a background", "RTX 3070 at 2560x1440",
     ], lines  # fmt: skip
 
 
@@ -130,17 +130,32 @@ def _shown(number: float | None, digits: int = 3) -> str:
 
 
 def draw(values: Sequence[Value], path: Path) -> None:
-    """Ratios side by side."""
-    figure, [axis] = canvas()
+    """Ratios of pictures side by side, and of draws against what their triangles say."""
+    figure, [axis, beside] = canvas(2, 5.5)
     ours, filled = singles(values, NAME, QUANTITY), singles(values, NAME, FILLED)
-    shown = {"drawn": list(ours.values()), "before a background": list(filled.values())}
+    shown = {"drawn": list(ours.values()), "with a background": list(filled.values())}
     bars(axis, [case.graphics for case in ours], shown, "threads / covered fragment")
     hardware = {case.graphics: one for case, one in theirs(NAME, QUANTITY).items()}
     for place, case in enumerate(ours):
         if case.graphics in hardware:
             axis.plot([place], [hardware[case.graphics]], "x", color=THEIRS, markersize=9, markeredgewidth=2)
     axis.set_title("Helper lanes; crosses: RTX 3070 at 2560x1440", fontsize=10)
+    _draw_draws(beside, singles(values, NAME, OF_DRAW), singles(values, NAME, SAID))
     save(figure, path)
+
+
+def _draw_draws(axis: Any, drawn: Mapping[Case, float], said: Mapping[Case, float]) -> None:
+    """A point for each draw, by picture."""
+    pictures = dict.fromkeys(case.graphics for case in drawn if case in said)
+    for name, marker in zip(pictures, MARKERS, strict=False):
+        own = [case for case in drawn if case.graphics == name and case in said]
+        axis.plot([said[case] for case in own], [drawn[case] for case in own], marker, alpha=0.6, label=name)
+    most = max([*drawn.values(), *said.values()], default=2.0)
+    axis.plot([1, most], [1, most], color="grey", linewidth=0.8)
+    axis.set_xlabel("as the sizes of its triangles say")
+    axis.set_ylabel("threads / covered fragment of a draw")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8, frameon=False)
 
 
 EXPERIMENT = Experiment(NAME, "Quads and helper lanes", tasks, values, findings, table, draw)
