@@ -36,6 +36,7 @@ def test_a_study_holds_values_figures_and_verdicts(folder: Path) -> None:
     text = (folder / "one" / "README.md").read_text()
     assert "--procedural" in text
     assert "procedural, without textures" in text
+    assert "Pairs" not in text, "no experiment needs a partner"
 
 
 def test_what_is_done_is_not_done_again(

@@ -285,7 +285,7 @@ def test_colours_of_vertices_multiply_the_base_colour(shader: str, merges: bool)
 
 
 def test_the_alpha_of_a_vertex_blends_and_cuts() -> None:
-    """Where it falls below the cutoff nothing is drawn."""
+    """Nothing is drawn below the cutoff."""
     seen, colors = colors_seen(0)
     glass, leaf = replace(GREEN, alpha="BLEND"), replace(GREEN, alpha="MASK", cutoff=0.8)
     behind = drawn(scene([square(-1, 9.0, 1)], [GREEN, RED])).framebuffer.colour[..., :3]
