@@ -15,6 +15,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.draw import DrawRequest, load_drawn
 from rayplay.tracer.draw import draw as draw_request
 from rayplay.tracer.scenes.gltf.coordinates import moved, transform_of
+from rayplay.tracer.scenes.gltf.model import read_model
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import read_textured
 from tests.tracer.scenes.test_gltf import with_parts
@@ -197,6 +198,7 @@ def test_colours_of_vertices_are_the_files(
     expected = np.column_stack([values / np.float32(most), np.ones(len(values))])[:, :4]
     np.testing.assert_allclose(last.colors, expected, rtol=1e-7)
     assert scene.unused == ()
+    assert "colours of vertices" in read_model(tmp_path / "colored.glb").scene.unused, "rays do not read them"
 
 
 @pytest.mark.parametrize(("kind", "component", "values", "message"), [
