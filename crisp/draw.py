@@ -40,7 +40,8 @@ def shares(axis: Any, cycles: Sequence[float], parts: Mapping[str, Sequence[floa
     """Shares of a whole over time, stacked."""
     colours = [SHADES[name] for name in parts]
     axis.stackplot(np.asarray(cycles) / 1000, *parts.values(), labels=list(parts), colors=colours, step="post")
-    axis.set_ylim(0, 1)
+    axis.set_ylim(0, 1.2)  # room for the legend
+    axis.set_yticks(np.linspace(0, 1, 6))
     axis.set_xlim(0, max(cycles, default=1) / 1000 or 1)
     axis.set_xlabel("thousand cycles")
     axis.set_ylabel(label)
