@@ -55,8 +55,8 @@ STUDY_TRACES ?= $(PAPER_TRACES)
 estimate-study: $(STUDY_TRACES:=/manifest.json) | $(CODE) ## the estimator with and without each of its rules (QUICK=1: 128x128; STUDY_TRACES=: others)
 	$(BIN)/python -m zatel ablate $(STUDY_TRACES) --out docs/estimate --store build/estimate-study
 
-crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH)
-	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) --out $(CRISP) --store build/crisp
+crisp: | $(CODE) ## CRISP's evaluation: raster, compute and rays on one GPU (QUICK=1: 128x72; ONLY=EXPERIMENTS CRISP_SIZE=WxH PAIRS=MT+HOLO)
+	$(BIN)/python -m crisp $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(CRISP_SIZE),--size $(CRISP_SIZE)) $(if $(PAIRS),--pairs $(PAIRS)) --out $(CRISP) --store build/crisp
 
 TUNER_WHOLE := --gpu mobile --gpu rtx2060 --gpu rtx3070 --part 16 --tracing rt-unit --frames 100 --others 6 --store build/tuner
 tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under five controllers (QUICK=1: two procedural scenes)

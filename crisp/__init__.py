@@ -7,6 +7,6 @@ published ones, ``draw`` has the forms of figures, ``experiments`` a file for ea
 """
 
 LAYERS = (
-    "suite", "sources", "texture", "replays", "tasks", "study", "values", "draw", "experiment", "pairs", "experiments",
-    "pages", "command",
+    "suite", "helpers", "sources", "texture", "replays", "tasks", "study", "values", "draw", "experiment", "pairs",
+    "experiments", "pages", "command",
 )  # fmt: skip

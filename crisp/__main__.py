@@ -12,6 +12,7 @@ under each partition, and write figures, tables and a verdict on each finding. W
 EXAMPLES = """examples:
   python -m crisp --quick --out docs/crisp/quick --store build/crisp
   python -m crisp --only composition slicer --out build/some --store build/crisp
+  python -m crisp --only slicer ways --pairs MT+HOLO --out build/pairs --store build/crisp
   make crisp QUICK=1"""
 
 
@@ -29,6 +30,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps traces and what was replayed")
     made.add_argument("--quick", action="store_true", help="small pictures, and few pairs")
     made.add_argument("--size", metavar="WxH", help="pixels of a picture (default: 2560x1440)")
+    made.add_argument("--pairs", nargs="+", default=[], metavar="PICTURE+PARTNER",
+                      help="some pairs, with a part of the partner's launches (default: all, with all)")  # fmt: skip
     made.add_argument("--procedural", action="store_true", help="leave the data folder's scenes alone")
     made.add_argument("--only", nargs="+", choices=names, default=names, metavar="EXPERIMENT",
                       help=f"some of {', '.join(names)}")  # fmt: skip

@@ -34,7 +34,7 @@ def perform(arguments: argparse.Namespace) -> int:
     """Do the tasks that the store lacks, and write the study."""
     if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
-    chosen = suite(arguments.quick, pixels(arguments.size), arguments.procedural)
+    chosen = suite(arguments.quick, pixels(arguments.size), arguments.procedural, arguments.pairs)
     if chosen.is_procedural and not arguments.procedural:
         folder = data_folder() / "scenes" / "textured"
         print(f"note: {folder}: has not the suite's scenes; procedural ones stand for them", file=sys.stderr)
@@ -77,6 +77,7 @@ def request(arguments: argparse.Namespace, chosen: Suite) -> dict[str, Any]:
     words = ["python -m crisp", *(["--quick"] if arguments.quick else [])]
     words += [f"--size {arguments.size}"] if arguments.size else []
     words += ["--procedural"] if arguments.procedural else []
+    words += [f"--pairs {' '.join(arguments.pairs)}"] if arguments.pairs else []
     words += [f"--only {' '.join(arguments.only)}"] if len(arguments.only) < len(EXPERIMENTS) else []
     return {
         "command": " ".join([*words, f"--out {arguments.out.name}"]),

@@ -8,7 +8,7 @@ import numpy as np
 
 from rayplay.zatel.study.draw import MARKERS, THEIRS, canvas, save
 
-__all__ = ["THEIRS", "bars", "canvas", "curves", "pictures", "save", "shares"]
+__all__ = ["MARKERS", "THEIRS", "bars", "canvas", "curves", "pictures", "save", "shares"]
 MOST_COLUMNS = 4
 FONT = {"fontsize": 8, "frameon": False}
 SHADES = {
@@ -40,11 +40,12 @@ def shares(axis: Any, cycles: Sequence[float], parts: Mapping[str, Sequence[floa
     """Shares of a whole over time, stacked."""
     colours = [SHADES[name] for name in parts]
     axis.stackplot(np.asarray(cycles) / 1000, *parts.values(), labels=list(parts), colors=colours, step="post")
-    axis.set_ylim(0, 1)
+    axis.set_ylim(0, 1.2)  # room for the legend
+    axis.set_yticks(np.linspace(0, 1, 6))
     axis.set_xlim(0, max(cycles, default=1) / 1000 or 1)
     axis.set_xlabel("thousand cycles")
     axis.set_ylabel(label)
-    axis.legend(fontsize=8, ncols=3, loc="lower right", framealpha=0.8)
+    axis.legend(fontsize=8, ncols=3, loc="upper right", framealpha=0.8)
 
 
 def curves(axis: Any, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str) -> None:

@@ -15,12 +15,13 @@ PROCEDURAL = "The scenes are procedural, without textures; experiments that need
 def page(made: Mapping[Experiment, Sequence[Finding]], values: Sequence[Value], request: dict[str, Any]) -> str:
     """README.md of a study."""
     findings = [finding for found in made.values() for finding in found]
+    pairs = dict.fromkeys(f"{one.case.graphics} + {one.case.partner}" for one in values if one.case.partner)
     held = sum(finding.holds is True for finding in findings)
     head = [
         "# CRISP's evaluation, on this simulator",
         "",
         f"Pictures {', '.join(request['pictures'])} of {request['size']} pixels.",
-        f"Partners {', '.join(request['partners'])}.",
+        *([f"Pairs {', '.join(pairs)}."] if pairs else []),
         *([PROCEDURAL] if request["is_procedural"] else []),
         "",
         f"`{request['command']}`",

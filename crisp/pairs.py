@@ -1,6 +1,6 @@
 """Pairs of a picture and a partner under some partitions, and each partition's speed beside MPS's."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rayplay.crisp.draw import bars, canvas, save
@@ -18,10 +18,13 @@ def tasks(suite: Suite, gpu: str, partitions: Sequence[str]) -> Mapping[Case, Ta
     """Every pair under every partition."""
     return {
         Case(gpu, size_text(suite.size), name, partner, partition): Replayed(
-            (("graphics", Drawn(suite.workloads[name], suite.size)), ("compute", Launched(partner, launches))),
+            (
+                ("graphics", Drawn(suite.workloads[name], suite.size)),
+                ("compute", Launched(partner, suite.partners[partner])),
+            ),
             gpu, partition, suite.interval,
         )
-        for name in suite.pairs for partner, launches in suite.partners.items() for partition in partitions
+        for name, partner in suite.pairs for partition in partitions
     }  # fmt: skip
 
 
@@ -44,6 +47,11 @@ def means(values: Sequence[Value], name: str, partition: str) -> dict[str, float
     """Mean speed of a partition by partner."""
     partners = dict.fromkeys(case.partner for case in singles(values, name, SPEED))
     return {one: mean(speeds(values, name, partition, partner=one)) for one in partners}
+
+
+def judged(partners: Collection[str], known: Mapping[str, float], holds: Callable[[str], bool]) -> bool | None:
+    """Whether a sentence holds of each of the partners; None unless the mean of each is known."""
+    return all(map(holds, partners)) if known.keys() >= set(partners) else None
 
 
 def listed(numbers: Mapping[str, float]) -> str:

@@ -86,4 +86,5 @@ class Study:
 def _label(task: Task) -> str:
     names = " + ".join(source.name for source in task.sources)
     partition = getattr(task, "partition", None)
-    return f"{names or 'batches'}{f', {partition} on {task.gpu}' if partition else ''}"  # type: ignore[union-attr]
+    what = f", {partition} on {task.gpu}" if partition else ""  # type: ignore[union-attr]
+    return f"{names or task.workload.name}{what}"  # type: ignore[union-attr]

@@ -4,10 +4,11 @@ SPL and SPH are the same Sponza with one map and with all, PT is an object with 
 instances of a few meshes. Without the data folder's scenes procedural ones stand for them, under names of their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayplay.formats.guard.strict import check_choice
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.tracer.draw import textured_file
@@ -36,7 +37,7 @@ class Suite:
 
     workloads  all pictures, by name.
     size       of a picture in pixels; ``larger``: of the same for Fig. 6.
-    pairs      pictures that run beside each partner.
+    pairs      pictures and the partners beside them.
     partners   launches of each partner, as ``data select`` has them; ``None``: all.
     traced     picture that runs beside its own ray-traced shadows and the network.
     interval   cycles of a row of the series over time.
@@ -45,7 +46,7 @@ class Suite:
     workloads: Mapping[str, Workload]
     size: tuple[int, int]
     larger: tuple[int, int]
-    pairs: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
     partners: Mapping[str, str | None]
     traced: str
     interval: int
@@ -68,18 +69,29 @@ PROCEDURAL = (
 )
 
 
-def suite(quick: bool, size: tuple[int, int] | None = None, procedural: bool = False) -> Suite:
-    """The suite of a study; procedural where the data folder has not every scene, or where asked for."""
+def suite(
+    quick: bool, size: tuple[int, int] | None = None, procedural: bool = False, pairs: Sequence[str] = ()
+) -> Suite:
+    """The suite of a study; procedural where the data folder has not every scene, or where asked for.
+
+    pairs   PICTURE+PARTNER, with a part of the partner's launches; none: all, in a quick study one picture's.
+
+    Raises ``UserError`` for a pair that the suite has not.
+    """
     is_procedural = procedural or not all(textured_file(one.scene) for one in TEXTURED)
     chosen = PROCEDURAL if is_procedural else TEXTURED
-    first = "forest" if is_procedural else "SPH"
+    workloads = {one.name: one for one in chosen if not (quick and one.name in WHOLE_ALONE)}
+    for pair in pairs:
+        check_choice(pair, [f"{name}+{partner}" for name in workloads for partner in PARTNERS], "--pairs")
+    first = pairs[0].partition("+")[0] if pairs else "forest" if is_procedural else "SPH"
+    beside = [(name, partner) for name in ([first] if quick else workloads) for partner in PARTNERS]
     width, height = size or ((128, 72) if quick else (2560, 1440))
     return Suite(
-        workloads={one.name: one for one in chosen if not (quick and one.name in WHOLE_ALONE)},
+        workloads=workloads,
         size=(width, height),
         larger=(width * 3 // 2, height * 3 // 2),
-        pairs=(first,) if quick else tuple(one.name for one in chosen),
-        partners=FEW_LAUNCHES if quick else dict.fromkeys(PARTNERS),
+        pairs=tuple((pair.partition("+")[0], pair.partition("+")[2]) for pair in pairs) or tuple(beside),
+        partners=FEW_LAUNCHES if quick or pairs else dict.fromkeys(PARTNERS),
         traced=first,
         interval=2_000 if quick else 10_000,
         is_procedural=is_procedural,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rayplay.crisp.helpers import by_draw
 from rayplay.crisp.replays import Replayed
 from rayplay.crisp.sources import Drawn, Source, described
 from rayplay.crisp.suite import BATCHES, Workload
@@ -63,4 +64,22 @@ class Counted:
         return {"stages": stages, "texture": texture_use(trace)}
 
 
-Task = Batched | Counted | Replayed
+@dataclass(frozen=True)
+class Shaped:
+    """Sizes of the triangles of each draw of a picture, and the threads that follow from them."""
+
+    workload: Workload
+    size: tuple[int, int]
+    sources: tuple[Source, ...] = ()
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything that decides them."""
+        code = source_digest(["tracer", "crisp/helpers.py"])
+        return {"shaped": described(self.workload), "size": self.size, "code": code}
+
+    def perform(self, traces: Sequence[Path]) -> dict[str, Any]:
+        """Columns by draw (``helpers.by_draw``)."""
+        return by_draw(self.workload, self.size)
+
+
+Task = Batched | Counted | Shaped | Replayed

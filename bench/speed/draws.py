@@ -2,6 +2,7 @@
 
     python -m bench.speed.draws                # four pictures at 2560x1440 on the RTX 3070
     python -m bench.speed.draws --size 320x180 # quicker, for comparisons
+    python -m bench.speed.draws --only planets bricks
 
 The scenes lie in the data folder (``RAYPLAY_DATA``). Seconds are wall-clock with the process's CPU time in brackets.
 Each picture is drawn once at 64x36 before, so that no machine code is made; the replay takes one thread.
@@ -40,8 +41,10 @@ def measure(folder: Path, size: str, scene: str, shader: str, camera: str | None
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="2560x1440", help="pixels (default: %(default)s)")
+    names = [picture[0] for picture in PICTURES]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="some of the pictures")
     options = parser.parse_args()
-    for picture in PICTURES:
+    for picture in (picture for picture in PICTURES if picture[0] in options.only):
         with tempfile.TemporaryDirectory() as name:
             measure(Path(name), options.size, *picture)
 

@@ -36,6 +36,7 @@ def test_a_study_holds_values_figures_and_verdicts(folder: Path) -> None:
     text = (folder / "one" / "README.md").read_text()
     assert "--procedural" in text
     assert "procedural, without textures" in text
+    assert "Pairs" not in text, "no experiment needs a partner"
 
 
 def test_what_is_done_is_not_done_again(
@@ -70,7 +71,18 @@ def test_pairs_need_textures_or_not_as_the_suite_has_them() -> None:
     assert len(tasks) == 3 * 4
 
 
-@pytest.mark.parametrize("words", [("--size", "24"), ("--size", "0x4"), ("--workers", "0")])
+def test_chosen_pairs_have_a_part_of_each_partner() -> None:
+    whole, some = suite(False, procedural=True), suite(False, procedural=True, pairs=["terrain+NN"])
+    assert (some.size, some.pairs, some.traced) == (whole.size, (("terrain", "NN"),), "terrain")
+    assert (some.workloads, some.partners) == (whole.workloads, suite(True, procedural=True).partners)
+    assert set(whole.partners.values()) == {None}
+    assert len(set(whole.pairs)) == len(whole.workloads) * len(whole.partners)
+    by_name = {one.name: one for one in command.EXPERIMENTS}
+    assert {case.partner for case in by_name["ways"].tasks(some)} == {"NN"}
+    assert not by_name["ratio"].tasks(some)
+
+
+@pytest.mark.parametrize("words", [("--size", "24"), ("--size", "0x4"), ("--workers", "0"), ("--pairs", "cornell+HOL")])
 def test_bad_options_are_one_line(tmp_path: Path, words: tuple[str, str]) -> None:
     with pytest.raises(UserError, match=words[0]):
         made(tmp_path / "out", tmp_path / "store", *words)

@@ -89,6 +89,12 @@ def test_speeds_are_over_mps_and_decide_figures_12_and_14() -> None:
     assert verdicts(ways, speeds("ways", dict.fromkeys(("HOLO", "VIO", "NN"), fast)) + hologram) == [False] * 4
 
 
+def test_a_study_without_a_partner_says_nothing_of_it() -> None:
+    alone = {"HOLO": {"mps": 1.0, "even": 1.1, "slicer": 0.9, "greedy": 1.0, "mig": 1.2, "tap": 1.1}}
+    assert verdicts(slicer, speeds("slicer", alone)) == [True, None, None]
+    assert verdicts(ways, speeds("ways", alone)) == [False, False, None, None]
+
+
 def test_ways_are_the_median_over_time_from_the_first_division_on() -> None:
     assert ways.median_over_time([0], [16], 900) == 16
     assert ways.median_over_time([0, 500], [16, 3], 600) == 3
@@ -98,11 +104,34 @@ def test_ways_are_the_median_over_time_from_the_first_division_on() -> None:
 
 def test_a_background_adds_threads_without_helpers_where_pixels_are_free() -> None:
     case = Case(size="10x10", graphics="PT")
-    stages = {"stage": ["vertex", "fragment"], "shaded": [9, 60], "live": [9, 40], "covered": [0, 50]}
+    stages = {"stage": ["vertex", "fragment"], "shaded": [9, 60], "live": [9, 40], "covered": [0, 50],
+              "draw": [0, 0], "draw_name": ["a", "a"]}  # fmt: skip
     for covered, expected in ((50, 160 / 140), (100, 60 / 40)):
         found = list(quads.values({case: {"stages": stages | {"covered": [0, covered]}}}))
         assert singles(found, "quads", quads.QUANTITY)[case] == 60 / 40
         assert singles(found, "quads", quads.FILLED)[case] == expected
+
+
+def test_draws_stand_beside_what_their_triangles_say() -> None:
+    """Two draws with fragments, of which one has too few triangles for a mean, and one without."""
+    case = Case(size="2560x1440", graphics="PT")
+    stages = {"stage": ["vertex", "fragment", "fragment"], "shaded": [9, 60, 30], "live": [9, 40, 10],
+              "covered": [0, 50, 10], "draw": [0, 0, 2], "draw_name": ["a", "a", "c"]}  # fmt: skip
+    shapes = {"name": ["a", "b", "c"], "triangles": [250, 0, 3], "area": [50.0, 0.0, 9.0], "threads": [70.0, 0.0, 90.0]}
+    for threads, holds in ((70.0, True), (90.0, False)):
+        shapes["threads"][0] = threads
+        found = list(quads.values({case: {"stages": stages}, case._replace(variant=quads.SHAPES): shapes}))
+        assert singles(found, "quads", quads.OF_DRAW) == {
+            case._replace(variant="0 a"): 1.5, case._replace(variant="2 c"): 3.0,
+        }  # fmt: skip
+        assert singles(found, "quads", quads.SAID)[case._replace(variant="0 a")] == threads / 50
+        assert singles(found, "quads", quads.PIXELS)[case._replace(variant="0 a")] == 0.2
+        assert verdicts(quads, found) == [True, holds]
+        assert [line[2:7] for line in quads.table(found)[1]] == [
+            ["all", "50", "-", "1.800", "-"],
+            ["0 a", "40", "0.2", "1.500", f"{threads / 50:.3f}"],
+            ["2 c", "10", "3.0", "3.000", "10.000"],
+        ]
 
 
 def test_shares_of_the_l2_are_means_over_time() -> None:

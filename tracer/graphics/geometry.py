@@ -46,6 +46,8 @@ def place_geometry(draw: Draw, memory: DeviceMemory, limits: dict[str, int | Non
         "vertices": batches.vertices, "positions": draw.positions, "normals": draw.normals, "uv": draw.uv,
         "places": places,
     }  # fmt: skip
+    if draw.colors is not None:
+        held["colors"] = draw.colors
     if draw.instances is not None:
         held["instances"] = draw.instances.view(np.float32)
     named = {name: memory.allocate(values, name=f"{name} of draw {draw.name}") for name, values in held.items()}

@@ -19,8 +19,8 @@ LAYERS = "layers"
 AROUND = ("irradiance", "prefiltered", "brdf")
 MAPS = (*SURFACE_MAPS, LAYERS, *AROUND)
 ADDRESSES = (
-    "vertices", "positions", "normals", "uv", "places", "instances", "clip", "steps", "slots", "target", "window",
-    "depth",
+    "vertices", "positions", "normals", "uv", "colors", "places", "instances", "clip", "steps", "slots", "target",
+    "window", "depth",
 )  # fmt: skip
 SOURCES = {
     **dict.fromkeys(ADDRESSES, "pointer"), **{f"{name}_map": "u64" for name in MAPS},
@@ -47,6 +47,8 @@ class Entries:
     maps: tuple[str, ...] = field(default=MAPS)
     merged: str | None = None
     """The fragment entry that also makes the output merger's traffic."""
+    colored: "Entries | None" = None
+    """The pair for draws whose vertices have colours; None: the same for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +106,12 @@ def read_shaders(path: Path, name: str | None) -> Shaders:
         if needed not in {each.source for each in params}:
             raise UserError(f"{path}: params: needs a field with the source {needed!r}")
     module = ptx.parse_file(confined(path, file.program, "program", "shaders' file"))
-    for where, entries in {f"shader.{chosen}": file.shader[chosen], "instanced": file.instanced}.items():
+    pairs = {f"shader.{chosen}": file.shader[chosen], "instanced": file.instanced}
+    pairs |= {f"{where}.colored": entries.colored for where, entries in pairs.items() if entries is not None}
+    for where, entries in pairs.items():
         if entries is not None:
             _check_entries(entries, module, file, f"{path}: {where}")
-    _require_sound(module, (file.shader[chosen], file.instanced))
+    _require_sound(module, tuple(pairs.values()))
     symbol = params_symbol(file.params_symbol, params, module, str(path))
     columns = {varying: COLUMNS[kind] for varying, kind in file.varyings.items()}
     return Shaders(str(path), module, symbol, params, columns, file.shader[chosen], file.instanced)

@@ -113,13 +113,13 @@ def draw_scene(
 
 
 def _entries(draw: Draw, shaders: Shaders) -> Entries:
-    if draw.instances is None:
-        return shaders.entries
-    if shaders.instanced is None:
+    """The pair that shades a draw."""
+    entries = shaders.entries if draw.instances is None else shaders.instanced
+    if entries is None:
         raise UserError(
             f"{shaders.place}: instanced: must name the entries of draws whose instances have records, as {draw.name}"
         )
-    return shaders.instanced
+    return entries if draw.colors is None else entries.colored or entries
 
 
 class _Running:

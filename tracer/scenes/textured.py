@@ -1,7 +1,7 @@
 """Draws of a glTF file, for rasterising: triangles with texture coordinates, and surfaces with their pictures.
 
-Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures), 3.7.4 (winding); EXT_mesh_gpu_instancing;
-KHR_texture_transform.
+Sources: glTF 2.0 specification, 3.9 (materials), 3.8 (textures), 3.7.2 (colours of vertices), 3.7.4 (winding);
+EXT_mesh_gpu_instancing; KHR_texture_transform.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Camera, Picture
-from rayplay.tracer.scenes.gltf.accessor import read_accessor
+from rayplay.tracer.scenes.gltf.accessor import COLORS, read_accessor, read_colors
 from rayplay.tracer.scenes.gltf.check import item
 from rayplay.tracer.scenes.gltf.coordinates import KEPT, TRANSFORM, moved, note_meshes, transform_of
 from rayplay.tracer.scenes.gltf.file import damage_of, open_gltf
@@ -50,10 +50,22 @@ class Draw:
     """Index into ``TexturedScene.pictures`` for each layer of such a draw."""
     is_template: bool = False
     """Whether its node is called ``*_template``: records of instances stand for its place."""
+    colors: NDArray[np.float32] | None = None
+    """float32[n, 4], linear, which multiply the base colour; None where the file has none."""
 
     @property
     def instance_count(self) -> int:
         return len(self.places) if self.instances is None else len(self.instances)
+
+    def matrices(self) -> NDArray[np.float64]:
+        """float64[instances, 3, 4]: object to world of each instance, of its record where it has one."""
+        places = self.places.astype(np.float64)
+        if self.instances is None:
+            return places
+        own = rotations(self.instances["rotation"].astype(np.float64)) * self.instances["scale"][:, None, None]
+        moved_to = places[0, :, :3] @ self.instances["position"].astype(np.float64)[:, :, None]
+        moved_to[:, :, 0] += places[0, :, 3]
+        return np.concatenate([places[0, :, :3] @ own, moved_to], axis=2)
 
     def is_mirrored(self) -> NDArray[np.bool_]:
         """bool[instances]: places of a negative determinant, whose triangles show their fronts clockwise."""
@@ -71,6 +83,17 @@ class Draw:
             box = reach * np.abs(self.instances["scale"])[:, None] * np.sqrt((place[:, :3] ** 2).sum(axis=1))
             middle = self.instances["position"] @ place[:, :3].T + place[:, 3]
             return np.concatenate([middle - box, middle + box]).astype(np.float32)
+
+
+def rotations(angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64[n, 3, 3]: rotations by angles float64[n, 3] about x, then y, then z."""
+    (sx, sy, sz), (cx, cy, cz) = np.sin(angles).T, np.cos(angles).T
+    rows = [
+        [cy * cz, sx * sy * cz - cx * sz, cx * sy * cz + sx * sz],
+        [cy * sz, sx * sy * sz + cx * cz, cx * sy * sz - sx * cz],
+        [-sy, sx * cy, cx * cy],
+    ]
+    return np.moveaxis(np.array(rows), 2, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +133,7 @@ def read_textured(path: Path) -> TexturedScene:
         surfaces = [read_surface(document, entry) for entry in document.get("materials", [])]
         surfaces.append(Surface())  # of primitives without a material
         transforms = [transform_of(entry, look.unused) for entry in document.get("materials", [])] + [KEPT]
-        note_meshes(document, look.unused)
+        note_meshes(document, look.unused, used=(COLORS,))
         draws, camera = _draws(document, buffers, len(surfaces) - 1), read_camera(document)
         draws = [replace(draw, uv=moved(draw.uv, transforms[draw.surface])) for draw in draws]
     if not draws:
@@ -154,16 +177,22 @@ def _draw(
     attributes = primitive["attributes"]
     position = read_accessor(document, buffers, attributes["POSITION"], "VEC3").astype(np.float32)
 
-    def attribute(key: str, width: int) -> NDArray[np.float32]:
-        if key not in attributes:
-            return np.zeros((len(position), width), np.float32)
-        values = read_accessor(document, buffers, attributes[key], f"VEC{width}").astype(np.float32)
+    def checked(key: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
         if len(values) != len(position):
             raise ValueError(f"{name}: {key} must have {len(position)} elements, found {len(values)}")
         return values
 
+    def attribute(key: str, width: int) -> NDArray[np.float32]:
+        if key not in attributes:
+            return np.zeros((len(position), width), np.float32)
+        return checked(key, read_accessor(document, buffers, attributes[key], f"VEC{width}").astype(np.float32))
+
+    colors = None
+    if COLORS in attributes:
+        colors = checked(COLORS, read_colors(document, buffers, attributes[COLORS]))
     index = np.ascontiguousarray(faces(document, buffers, primitive, len(position)).reshape(-1))
     number = primitive.get("material", default)
     if number != default:
         item(document.get("materials", []), number, f"{name}: material")
-    return Draw(name, position, attribute("NORMAL", 3), attribute("TEXCOORD_0", 2), index, np.stack(matrices), number)
+    normals, uv = attribute("NORMAL", 3), attribute("TEXCOORD_0", 2)
+    return Draw(name, position, normals, uv, index, np.stack(matrices), number, colors=colors)

@@ -175,6 +175,25 @@ def test_pixels_depths_and_colours_are_opencvs(data: Path, name: str, compares_c
     compare(scene, camera_of(scene), SIZE, compares_colours)
 
 
+def test_colours_of_vertices_are_opencvs(data: Path) -> None:
+    """In perspective: OpenCV interpolates them too, and they multiply the texture."""
+    scene = scene_of(data, "bricks")
+    rng = np.random.default_rng(5)
+    colors = rng.uniform(0, 1, (len(scene.draws[0].positions), 4)).astype(np.float32)
+    colored = replace(scene, draws=[replace(scene.draws[0], colors=colors)])
+    rules, camera = Rules(textures=Filtering(lod=False)), camera_of(scene)
+    pictures = [
+        draw_scene(each, read_shaders(BUILT_IN, "lit"), camera, SIZE, rules, None, progress=False).framebuffer
+        for each in (scene, colored)
+    ]
+    diagonal = float(np.linalg.norm(np.subtract(*scene.bounds()).astype(np.float64)))
+    depth, tints = Meshes(scene).raster(colors[:, :3], camera, NEAR_SHARE * diagonal, FAR * diagonal, SIZE)
+    both = (depth < FAR * diagonal) & (pictures[0].depth < 1)
+    assert both.sum() > both.size / 40
+    plain, seen = (each.colour[both][:, :3] for each in pictures)
+    assert (np.abs(seen - plain * tints[both]).max(axis=1) < 0.004).mean() > 0.998
+
+
 def mirrored(scene: TexturedScene) -> TexturedScene:
     """Its mirror image along x, of which fronts alone are drawn."""
     mirror = np.diag([-1, 1, 1]).astype(np.float32)

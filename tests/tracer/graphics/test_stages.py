@@ -14,8 +14,8 @@ from rayplay.tracer.graphics.frame import AMBIENT, LIGHT, SUN
 from rayplay.tracer.graphics.stages import BACKGROUND, Rules
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.gltf.surfaces import Surface
-from rayplay.tracer.scenes.textured import INSTANCE
-from tests.tracer.graphics.scenes import IDENTITY, SIZE, drawn, joined, middle, scene, square
+from rayplay.tracer.scenes.textured import INSTANCE, Draw
+from tests.tracer.graphics.scenes import CAMERA, IDENTITY, SIZE, drawn, joined, middle, scene, square
 
 RED, GREEN = Surface("red", (0.8, 0.1, 0.05, 1.0)), Surface("green", (0.1, 0.7, 0.2, 1.0))
 NONE = (-1,) * 5
@@ -244,6 +244,80 @@ def test_what_the_rasteriser_writes_is_in_the_l2_and_no_vertices_are(tmp_path: P
         others += not len(inside)
     assert reads == set(range(len(widths)))
     assert bool(others) == merges, "the depth of pixels is another unit's"
+
+
+PLANE = np.array([[0.2, -0.1, 0.05, 0.02], [0.1, 0.15, -0.2, 0.01], [0.5, 0.6, 0.7, 0.8]])
+"""Colours of vertices as a linear function of x, y and 1, so that each pixel's follows by hand."""
+
+
+def painted(z: float, surface: int = 0) -> Draw:
+    """A square whose vertices have the colours of ``PLANE``."""
+    draw = square(z, 1.5, surface)
+    corners = np.column_stack([draw.positions[:, :2], np.ones(4)])
+    return replace(draw, colors=(corners @ PLANE).astype(np.float32))
+
+
+def colors_seen(z: float) -> tuple[np.ndarray, np.ndarray]:
+    """Whether a pixel sees ``painted(z)``, bool[h, w], and the colour there, float64[h, w, 4]."""
+    width, height = SIZE
+    reach = (CAMERA.eye[2] - z) * np.tan(np.deg2rad(CAMERA.vfov_deg) / 2)
+    x = ((np.arange(width) + 0.5) * 2 / width - 1) * reach * width / height
+    y = (1 - (np.arange(height) + 0.5) * 2 / height) * reach
+    place = np.stack(np.broadcast_arrays(x, y[:, None], 1.0), axis=2)
+    return (np.abs(place[..., :2]) < 1.5).all(axis=2), place @ PLANE
+
+
+@pytest.mark.parametrize("merges", [False, True])
+@pytest.mark.parametrize("shader", ["lit", "pbr", "ball"])
+def test_colours_of_vertices_multiply_the_base_colour(shader: str, merges: bool) -> None:
+    """At every pixel. The physically based shaders: as the surface of that colour, which is the middle's."""
+    seen, colors = colors_seen(0)
+    picture = drawn(scene([painted(0)], [RED]), shader, rules=Rules(merges=merges))
+    found = picture.framebuffer.colour[..., :3]
+    if shader == "lit":
+        np.testing.assert_allclose(found[seen], colors[seen][:, :3] * lit(RED), rtol=1e-4)
+    else:
+        middle_color = colors[SIZE[1] // 2, SIZE[0] // 2]
+        plain = Surface("plain", tuple(middle_color * RED.base_color))
+        expected = middle(drawn(scene([square(0, 1.5)], [plain]), shader))
+        np.testing.assert_allclose(middle(picture), expected, rtol=1e-4)
+    assert np.isclose(found[~seen], np.float32(BACKGROUND[:3])).all()
+
+
+def test_the_alpha_of_a_vertex_blends_and_cuts() -> None:
+    """Nothing is drawn below the cutoff."""
+    seen, colors = colors_seen(0)
+    glass, leaf = replace(GREEN, alpha="BLEND"), replace(GREEN, alpha="MASK", cutoff=0.8)
+    behind = drawn(scene([square(-1, 9.0, 1)], [GREEN, RED])).framebuffer.colour[..., :3]
+    own = colors[..., :3] * lit(GREEN)
+    for surface, share in ((glass, colors[..., 3:]), (leaf, colors[..., 3:] >= 0.8)):
+        found = drawn(scene([square(-1, 9.0, 1), painted(0)], [surface, RED])).framebuffer.colour[..., :3]
+        expected = share * own + (1 - share) * behind
+        np.testing.assert_allclose(found[seen], expected[seen], rtol=1e-4)
+
+
+def test_instances_share_the_colours_of_their_vertices() -> None:
+    white = (np.full((1, 1, 4), 255, np.uint8),)
+    seen, colors = colors_seen(0)
+    records = np.zeros(1, INSTANCE)
+    records["scale"] = 1
+    draw = replace(painted(0), instances=records, layers=(0,))
+    found = drawn(scene([draw], [Surface("front", RED.base_color, pictures=(0, *NONE))], white))
+    np.testing.assert_allclose(found.framebuffer.colour[seen][:, :3], colors[seen][:, :3] * lit(RED), rtol=1e-4)
+
+
+def test_colours_of_vertices_are_read_from_memory_and_go_through_the_l2(tmp_path: Path) -> None:
+    """16 bytes a vertex in, 16 a fragment; a draw without colours has neither, and other entries."""
+    with TraceWriter(tmp_path / "a.trace", {}) as writer:
+        picture = drawn(scene([painted(0), square(1)], [RED]), sink=writer)
+    trace = open_trace(tmp_path / "a.trace")
+    assert not list(validate(trace))
+    names = trace.read("kernels")["name"].tolist()
+    assert names == ["vertex_colored", "fragment_lit_colored", "vertex_main", "fragment_lit"]
+    fills = trace.read("fills")
+    for kernel, widths in ((1, [4, 8, 12, 12, 16]), (3, [4, 8, 12, 12])):
+        rows = -(-picture.stages[kernel].shaded // 64) * 64
+        assert sorted((fills["bytes"][fills["kernel_id"] == kernel] // rows).tolist()) == widths
 
 
 def test_records_place_turn_and_scale_instances_and_choose_their_layer() -> None:

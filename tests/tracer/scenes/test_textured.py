@@ -15,6 +15,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.draw import DrawRequest, load_drawn
 from rayplay.tracer.draw import draw as draw_request
 from rayplay.tracer.scenes.gltf.coordinates import moved, transform_of
+from rayplay.tracer.scenes.gltf.model import read_model
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import read_textured
 from tests.tracer.scenes.test_gltf import with_parts
@@ -154,7 +155,7 @@ def test_texture_transforms_move_the_coordinates(
 def test_what_no_draw_uses_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = json.loads(json.dumps(moved_by({"offset": [1, 0]}, None)))
     for primitive in made["meshes"][0]["primitives"][:2]:
-        primitive["attributes"]["COLOR_0"] = primitive["attributes"]["POSITION"]
+        primitive["attributes"]["COLOR_1"] = primitive["attributes"]["POSITION"]
     made["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"]["extensions"] = {"KHR_texture_transform": {}}
     path = write(tmp_path, made)
     assert read_textured(path).unused == ("KHR_texture_transform of further maps", "colours of vertices (2)")
@@ -162,6 +163,54 @@ def test_what_no_draw_uses_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     said = "draws do not use KHR_texture_transform of further maps, colours of vertices (2)"
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"warning: {path}: {said}"
+
+
+def colored(kind: str, component: int, values: np.ndarray, **more: Any) -> Callable[[Path], Path]:
+    """Writer of the textured document whose first primitive has colours."""
+
+    def written(folder: Path) -> Path:
+        made = textured()
+        made["accessors"].append(
+            {"bufferView": 4, "componentType": component, "count": len(values), "type": kind} | more
+        )
+        primitive = made["meshes"][0]["primitives"][0]
+        primitive["attributes"] = primitive["attributes"] | {"COLOR_0": len(made["accessors"]) - 1}
+        path = folder / "colored.glb"
+        path.write_bytes(with_parts(made, [np.frombuffer(png(), np.uint8), values]))
+        return path
+
+    return written
+
+
+@pytest.mark.parametrize(("kind", "component", "values", "more"), [
+    ("VEC3", 5126, np.array([[0, 0.5, 1], [0.25, 2, 0], [1, 1, 1], [0.1, 0, 0]], np.float32), {}),
+    ("VEC4", 5121, np.array([[0, 51, 255, 102], [255] * 4, [1, 2, 3, 4], [9] * 4], np.uint8), {"normalized": True}),
+    ("VEC4", 5123, np.array([[0, 13107, 65535, 0], [1, 2, 3, 4], [9] * 4, [7] * 4], np.uint16), {"normalized": True}),
+])  # fmt: skip
+def test_colours_of_vertices_are_the_files(
+    tmp_path: Path, kind: str, component: int, values: np.ndarray, more: dict[str, Any]
+) -> None:
+    """Of the last draw, since it blends; alpha is 1 where the file leaves it out; the others have no colours."""
+    scene = read_textured(colored(kind, component, values, **more)(tmp_path))
+    *others, last = scene.draws
+    assert [draw.colors for draw in others] == [None] * len(others)
+    most = np.iinfo(values.dtype).max if more else 1
+    expected = np.column_stack([values / np.float32(most), np.ones(len(values))])[:, :4]
+    np.testing.assert_allclose(last.colors, expected, rtol=1e-7)
+    assert scene.unused == ()
+    assert "colours of vertices" in read_model(tmp_path / "colored.glb").scene.unused, "rays do not read them"
+
+
+@pytest.mark.parametrize(("kind", "component", "values", "message"), [
+    ("VEC2", 5126, np.zeros((4, 2), np.float32), "COLOR_0 must be of type VEC3 or VEC4, found VEC2"),
+    ("VEC4", 5121, np.zeros((4, 4), np.uint8), "COLOR_0 must be floats, or normalized"),
+    ("VEC3", 5126, np.zeros((2, 3), np.float32), "m: COLOR_0 must have 4 elements, found 2"),
+])  # fmt: skip
+def test_wrong_colours_of_vertices_are_one_line(
+    tmp_path: Path, kind: str, component: int, values: np.ndarray, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        read_textured(colored(kind, component, values)(tmp_path))
 
 
 @pytest.mark.parametrize(("transform", "message"), [

@@ -15,8 +15,12 @@ struct Fragment {
 
 __device__ inline void read_depth(unsigned thread);
 
+__device__ inline void tint(Fragment& f, float4 texel) {
+    f.color = make_float4(f.color.x * texel.x, f.color.y * texel.y, f.color.z * texel.z, f.color.w * texel.w);
+}
+
 // The normal of the triangle itself where the file has none.
-template <bool MERGES>
+template <bool MERGES, bool COLORED>
 __device__ inline Fragment begin_fragment() {
     Fragment f;
     f.thread = thread_number();
@@ -30,11 +34,8 @@ __device__ inline Fragment begin_fragment() {
     f.normal = normalised(f.normal);
     if (dot(f.normal, first3(draw.eye) - f.world) < 0.0f) f.normal = -1.0f * f.normal;
     f.color = draw.base_color;
+    if (COLORED) tint(f, draw.color[f.thread]);
     return f;
-}
-
-__device__ inline void tint(Fragment& f, float4 texel) {
-    f.color = make_float4(f.color.x * texel.x, f.color.y * texel.y, f.color.z * texel.z, f.color.w * texel.w);
 }
 
 __device__ inline float3 lambert(const Fragment& f) {

@@ -39,6 +39,10 @@ struct Draw {
     const uint2* window;  // of each fragment: pixel, depth
     float* depth;         // of each pixel
     unsigned depth_write, blends;
+    // of the shaders of draws whose vertices have colours
+    const float4* colors;
+    float4* color_out;
+    const float4* color;
 };
 
 }  // namespace rayplay

@@ -7,16 +7,19 @@
 
 using namespace rayplay;
 
-extern "C" __global__ void vertex_main() {
+template <bool COLORED>
+__device__ inline void shade_vertex() {
     unsigned thread = thread_number();
     if (thread >= draw.invocations) return;
     unsigned vertex = draw.vertices[thread % draw.length];
     finish_vertex(thread, vertex, draw.places + 3 * (thread / draw.length), load3(draw.positions, vertex),
                   load3(draw.normals, vertex));
+    if (COLORED) draw.color_out[thread] = draw.colors[vertex];
 }
 
 // Attributes of the instance's record turn, scale and move the vertex before the node's matrix does.
-extern "C" __global__ void vertex_instanced() {
+template <bool COLORED>
+__device__ inline void shade_instance() {
     unsigned thread = thread_number();
     if (thread >= draw.invocations) return;
     unsigned vertex = draw.vertices[thread % draw.length];
@@ -26,32 +29,36 @@ extern "C" __global__ void vertex_instanced() {
     float3 position = first3(first) + turned(second.z * load3(draw.positions, vertex), angles);
     finish_vertex(thread, vertex, draw.places, position, turned(load3(draw.normals, vertex), angles));
     draw.layer_out[thread] = float(__float_as_uint(second.w));
+    if (COLORED) draw.color_out[thread] = draw.colors[vertex];
 }
 
-template <bool MERGES>
+extern "C" __global__ void vertex_main() { shade_vertex<false>(); }
+extern "C" __global__ void vertex_instanced() { shade_instance<false>(); }
+
+template <bool MERGES, bool COLORED = false>
 __device__ inline void shade_lit() {
-    Fragment f = begin_fragment<MERGES>();
+    Fragment f = begin_fragment<MERGES, COLORED>();
     if (has(BASE_COLOR)) tint(f, sample(BASE_COLOR, f.at));
     end_fragment<MERGES>(f, lambert(f));
 }
 
-template <bool MERGES>
+template <bool MERGES, bool COLORED = false>
 __device__ inline void shade_instanced() {
-    Fragment f = begin_fragment<MERGES>();
+    Fragment f = begin_fragment<MERGES, COLORED>();
     if (has(LAYERS)) tint(f, sample_layer(LAYERS, f.at, int(draw.layer[f.thread] + 0.5f)));
     end_fragment<MERGES>(f, lambert(f));
 }
 
-template <bool MERGES>
+template <bool MERGES, bool COLORED = false>
 __device__ inline void shade_pbr() {
-    Fragment f = begin_fragment<MERGES>();
+    Fragment f = begin_fragment<MERGES, COLORED>();
     if (has(BASE_COLOR)) tint(f, sample(BASE_COLOR, f.at));
     end_fragment<MERGES>(f, physical(f));
 }
 
-template <bool MERGES>
+template <bool MERGES, bool COLORED = false>
 __device__ inline void shade_ball() {
-    Fragment f = begin_fragment<MERGES>();
+    Fragment f = begin_fragment<MERGES, COLORED>();
     if (has(HEIGHT)) f.at = hit_of_view(f);
     if (has(BASE_COLOR)) tint(f, sample(BASE_COLOR, f.at));
     end_fragment<MERGES>(f, physical(f));
@@ -67,3 +74,15 @@ extern "C" __global__ void fragment_lit_merged() { shade_lit<true>(); }
 extern "C" __global__ void fragment_instanced_merged() { shade_instanced<true>(); }
 extern "C" __global__ void fragment_pbr_merged() { shade_pbr<true>(); }
 extern "C" __global__ void fragment_ball_merged() { shade_ball<true>(); }
+
+// Draws whose vertices have colours, which multiply the base colour.
+extern "C" __global__ void vertex_colored() { shade_vertex<true>(); }
+extern "C" __global__ void vertex_instanced_colored() { shade_instance<true>(); }
+extern "C" __global__ void fragment_lit_colored() { shade_lit<false, true>(); }
+extern "C" __global__ void fragment_instanced_colored() { shade_instanced<false, true>(); }
+extern "C" __global__ void fragment_pbr_colored() { shade_pbr<false, true>(); }
+extern "C" __global__ void fragment_ball_colored() { shade_ball<false, true>(); }
+extern "C" __global__ void fragment_lit_colored_merged() { shade_lit<true, true>(); }
+extern "C" __global__ void fragment_instanced_colored_merged() { shade_instanced<true, true>(); }
+extern "C" __global__ void fragment_pbr_colored_merged() { shade_pbr<true, true>(); }
+extern "C" __global__ void fragment_ball_colored_merged() { shade_ball<true, true>(); }

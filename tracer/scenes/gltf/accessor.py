@@ -1,6 +1,7 @@
-"""Elements of a glTF accessor: interleaved, sparse or normalised.
+"""Elements of a glTF accessor: interleaved, sparse or normalised; colours of vertices.
 
-Source: glTF 2.0 specification, 3.6.2 (accessors), 3.6.2.3 (sparse accessors), 3.6.2.2 (normalised integers).
+Source: glTF 2.0 specification, 3.6.2 (accessors), 3.6.2.3 (sparse accessors), 3.6.2.2 (normalised integers), 3.7.2.1
+(COLOR_0).
 """
 
 from typing import Any
@@ -12,6 +13,8 @@ from rayplay.tracer.scenes.gltf.check import WIDTHS, check_accessor, item, whole
 
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _INDICES = (5121, 5123, 5125)
+COLORS = "COLOR_0"
+_FLOAT, _UNSIGNED = 5126, (5121, 5123)
 
 
 def read_accessor(document: dict[str, Any], buffers: list[memoryview], index: int, kind: str) -> NDArray[Any]:
@@ -33,6 +36,23 @@ def read_accessor(document: dict[str, Any], buffers: list[memoryview], index: in
     if accessor.get("normalized"):
         return np.maximum(found.astype(np.float32) / np.float32(np.iinfo(found.dtype).max), np.float32(-1))
     return found
+
+
+def read_colors(document: dict[str, Any], buffers: list[memoryview], index: int) -> NDArray[np.float32]:
+    """float32[count, 4] linear colours of an accessor; alpha is 1 where it has none.
+
+    Raises ``ValueError`` for another type than floats and normalised unsigned integers of three or four components.
+    """
+    accessor = item(document["accessors"], index, "accessor")
+    kind, component = accessor["type"], accessor["componentType"]
+    if kind not in ("VEC3", "VEC4"):
+        raise ValueError(f"{COLORS} must be of type VEC3 or VEC4, found {kind}")
+    if component != _FLOAT and not (component in _UNSIGNED and accessor.get("normalized")):
+        raise ValueError(f"{COLORS} must be floats, or normalized bytes or shorts without sign")
+    values = read_accessor(document, buffers, index, kind)
+    colors = np.ones((len(values), 4), np.float32)
+    colors[:, : values.shape[1]] = values
+    return colors
 
 
 def read_indices(

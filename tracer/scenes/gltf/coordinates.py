@@ -55,11 +55,11 @@ def moved(uv: NDArray[np.float32], transform: NDArray[np.float64]) -> NDArray[np
         return (uv.astype(np.float64) @ transform[:, :2].T + transform[:, 2]).astype(np.float32)
 
 
-def note_meshes(document: dict[str, Any], unused: Counter[str]) -> None:
-    """Count what no program reads of meshes and nodes."""
+def note_meshes(document: dict[str, Any], unused: Counter[str], used: tuple[str, ...] = ()) -> None:
+    """Count what no program reads of meshes and nodes, beside the attributes ``used``."""
     for mesh in document.get("meshes", []):
         for primitive in mesh["primitives"]:
-            if "COLOR_0" in primitive["attributes"]:
+            if any(name.startswith("COLOR_") and name not in used for name in primitive["attributes"]):
                 unused["colours of vertices"] += 1
             if "targets" in primitive:
                 unused["morph targets"] += 1

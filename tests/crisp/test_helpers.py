@@ -1,17 +1,15 @@
-"""Threads that a draw launches, from the sizes of its triangles: helper lanes are what geometry says.
+"""Threads of draws against the law that says them from the sizes of their triangles."""
 
-A quad runs where one of its four pixel centres is covered. Of a triangle that lies anywhere on the grid of quads it is
-touched by as many as the triangle's four copies, moved by a pixel along x, y and both, cover together, over 4.
-Copies of a triangle meet in a smaller one of the same shape, so that the area follows by inclusion and exclusion.
-"""
-
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rayplay.crisp.helpers import by_draw, expected_threads
+from rayplay.crisp.suite import TEXTURED, Workload
 from rayplay.tracer.draw import load_drawn
+from rayplay.tracer.graphics.shaders import BUILT_IN, read_shaders
+from rayplay.tracer.graphics.stages import Rules, draw_scene
 from rayplay.tracer.raster import DrawState, Framebuffer, cut_batches, rasterise
 from rayplay.tracer.raster.assemble import SUBPIXELS, assemble
 from rayplay.tracer.scenes.camera_text import change_camera
@@ -20,21 +18,6 @@ from tests.tracer.graphics.test_suite import SUITE
 from tests.tracer.raster.test_scenes import clip_matrix
 
 SEEN = DrawState(depth_compare="always", depth_write=False)
-MOVES = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])
-
-
-def expected_threads(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Threads, on average over places on the grid, and area of triangles float64[n, 3, 2] in pixels."""
-    edges = np.roll(corners, -1, axis=1) - corners
-    double = edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0]
-    # how far a move shifts each edge outwards, as a share of the triangle's height over it
-    shift = (edges[:, :, None, 1] * MOVES[:, 0] - edges[:, :, None, 0] * MOVES[:, 1]) / double[:, None, None]
-    together = np.zeros(len(corners))
-    for count in range(1, 5):
-        for chosen in combinations(range(4), count):
-            scale = np.maximum(1 + shift[:, :, list(chosen)].min(axis=2).sum(axis=1), 0)
-            together -= (-1) ** count * scale**2
-    return together * np.abs(double) / 2, np.abs(double) / 2
 
 
 def in_clip_space(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -51,8 +34,7 @@ def test_threads_of_triangles_anywhere(sides: tuple[float, float]) -> None:
     corners = np.rint((shape + rng.uniform(64, 1984, (len(shape), 1, 2))) * SUBPIXELS) / SUBPIXELS
     triangles = np.arange(3 * len(shape), dtype=np.uint32).reshape(-1, 3)
     made = rasterise(in_clip_space(corners.reshape(-1, 2), size), triangles, Framebuffer.cleared(*size), SEEN)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        threads, area = (np.nansum(each) for each in expected_threads(corners))
+    threads, area = (np.nansum(each) for each in expected_threads(corners))
     assert made.counts["covered"] == pytest.approx(area, rel=0.02)
     assert len(made) == pytest.approx(threads, rel=0.02)
     assert len(made) <= 4 * made.counts["covered"]
@@ -91,3 +73,28 @@ def test_each_draw_launches_as_many_as_its_triangles_say(data: Path, name: str) 
         assert len(made) / made.counts["covered"] == pytest.approx(threads / area, rel=0.03), draw.name
         compared += 1
     assert compared > 0
+
+
+@pytest.mark.parametrize("picture", [one for one in TEXTURED if one.name in ("PT", "MT")], ids=lambda one: one.name)
+def test_the_study_predicts_each_draw(data: Path, picture: Workload) -> None:
+    """By its camera and culling, within 10 % of the picture drawn with the depth test; and how much is covered, where
+    all of a draw is in the picture.
+    """
+    size = (320, 180)
+    scene, camera, _ = load_drawn(picture.scene)
+    camera = change_camera(camera, picture.camera) if picture.camera else camera
+    shaders = read_shaders(BUILT_IN, "lit")
+    made = draw_scene(scene, shaders, camera, size, Rules(), None, progress=False)
+    said = by_draw(picture, size)
+    assert said["name"] == [draw.name for draw in scene.draws]
+    for stage in made.stages:
+        threads, area, triangles = (said[name][stage.draw] for name in ("threads", "area", "triangles"))
+        if stage.stage == "fragment" and triangles >= 200:
+            assert stage.shaded / stage.live == pytest.approx(threads / area, rel=0.1), stage.draw_name
+            assert area <= 1.02 * stage.covered
+    assert sum(said["area"]) > 0.9 * sum(stage.covered for stage in made.stages)
+
+
+def test_places_of_records_are_opencvs(data: Path) -> None:
+    for draw in load_drawn("planets")[0].draws:
+        np.testing.assert_allclose(draw.matrices(), np.stack([place for place, _ in placed(draw)]), atol=1e-6)
