@@ -8,6 +8,7 @@ from rayplay.report.document import document
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.tables import cell, head_cell, scrolled, section, table, wide
 from rayplay.sweep.plan.plan import Plan
+from rayplay.sweep.plan.verdict import SKIPPED
 from rayplay.sweep.show import charts
 from rayplay.sweep.show.compare import COST, Compared, Comparison, compare
 from rayplay.sweep.show.effects import Effect, Interaction, effects
@@ -66,15 +67,21 @@ def counted(number: int, what: str) -> str:
 
 def incomplete(rows: Sequence[Row]) -> Markup | None:
     """The points without a result, before anything that is averaged."""
-    missing = [row for row in rows if row["status"] != "done"]
+    skipped = sum(row["status"] == SKIPPED for row in rows)
+    missing = [row for row in rows if row["status"] not in ("done", SKIPPED)]
+    note = (
+        f"A budgeted run skipped {skipped:,} of {len(rows):,} points, on which the front does not depend. Designs with "
+    )
+    note += "such points have estimates with intervals; effects are of the points that ran."
+    told = tag("div", tag("p", note), class_="said") if skipped else None
     if not missing:
-        return None
+        return told
     listed = [
         f"{row['trace']} on {row['gpu']}, point {row['point']}: {row['reason'] or row['status']}"
         for row in missing[:MISSING_SHOWN]
     ]
     more = [f"and {len(missing) - MISSING_SHOWN} more"] if len(missing) > MISSING_SHOWN else []
-    words = f"Partial: {len(rows) - len(missing):,} of {len(rows):,} points have a result. "
+    words = f"Partial: {len(rows) - len(missing) - skipped:,} of {len(rows):,} points have a result. "
     words += "Designs with a missing point have no value and stand on no front."
     return tag(
         "div",
@@ -86,7 +93,7 @@ def incomplete(rows: Sequence[Row]) -> Markup | None:
 
 def said(found: Comparison, names: Sequence[str], singles: Sequence[Effect]) -> Markup:
     """The answer in words."""
-    known = [each for each in found.designs if each.missing == 0]
+    known = [each for each in found.designs if None not in each.values.values()]
     lines = [f"{len(found.front)} of {len(known)} designs are on the Pareto front."]
     on_front = [(each.values.get(found.metric), number) for number, each in enumerate(found.designs)]
     best = [(v, number) for v, number in on_front if v is not None and number in found.front]
@@ -171,7 +178,9 @@ def design_section(plan: Plan, found: Comparison, names: Sequence[str]) -> Marku
     objectives = list(plan.space.sweep.compare.objectives)
     traces = list(dict.fromkeys(name for each in found.designs for name in each.by_trace))
     heads = [head_cell("design", False), head_cell("front", False), head_cell("missing", True)]
+    bounded = [name for name in objectives if any(name in each.bounds for each in found.designs)]
     heads += [head_cell(name, True) for name in objectives]
+    heads += [head_cell(f"{name} {end}", True) for name in bounded for end in ("low", "high")]
     heads += [head_cell(f"{trace} {found.metric} %", True) for trace in traces]
     floor = (found.floor or {}).get(found.metric)
     body = []
@@ -179,6 +188,7 @@ def design_section(plan: Plan, found: Comparison, names: Sequence[str]) -> Marku
         cells = [cell(names[number], True), cell("front" if number in found.front else "", False)]
         cells.append(cell(each.missing, False))
         cells += [cell(each.values[name], False) for name in objectives]
+        cells += [cell(end, False) for name in bounded for end in each.bounds.get(name, (each.values[name],) * 2)]
         cells += [change(each.by_trace.get(trace), floor) for trace in traces]
         body.append(tag("tr", *cells))
     caption = f"{len(found.designs)} designs; changes are from the base"
