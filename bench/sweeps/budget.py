@@ -72,7 +72,9 @@ def main() -> None:
     parser.add_argument("--store", type=Path)
     options = parser.parse_args()
     known = {path.stem: path for path in [EXAMPLE, *sorted(STUDIES.glob("*.toml"))]}
-    print("| study | points that ran | on the front | judged wrongly | full study | of it replayed | judging | in all |")
+    print(
+        "| study | points that ran | on the front | judged wrongly | full study | of it replayed | judging | in all |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.studies or known:
