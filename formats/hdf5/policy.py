@@ -63,7 +63,7 @@ def table_group(file: h5py.File, path: Path, table: Table) -> h5py.Group:
 
 
 def stated_rows(group: h5py.Group, path: Path, table: Table) -> int | None:
-    """The attribute ``rows`` of a table, which files of Rayplay 0.1.0 lack: without it a lone column says its length."""
+    """The attribute ``rows`` of a table; None in a file without, whose columns can only be compared with each other."""
     if ROWS not in group.attrs:
         return None
     value = group.attrs[ROWS]
