@@ -24,6 +24,7 @@ LEVEL = 100.0  # variance of b_t, of a metric scaled to variance 1: it says noth
 # Priors of the hyperparameters, log-normal: median, and standard deviation of the logarithm.
 WEIGHT, LENGTH, COLUMN = (0.7, 1.4), (1.0, 0.7), (1.0, 0.7)  # of an axis, and of a column
 OWN, ERROR, CHAOS = (0.2, 1.0), (0.05, 1.0), (0.01, 1.5)
+FIRST_STEPS = 60  # from the priors' medians to where the data are
 TINY = 1e-9
 
 
@@ -62,7 +63,7 @@ class Surrogate:
         self.chance = np.random.default_rng(seed)
         priors = [WEIGHT] * len(axes) + [LENGTH] * len(axes) + [COLUMN] * self.columns + [OWN, ERROR, CHAOS]
         self.medians, self.spreads = np.log([median for median, _ in priors]), np.array([each for _, each in priors])
-        self.state = np.zeros(len(priors))
+        self.state, self.is_fresh = np.zeros(len(priors)), True
 
     def draws(self, known: np.ndarray, count: int, steps: int) -> list[Draw]:
         """``count`` draws, ``steps`` steps of the chain apart, given the points that are known.
@@ -74,10 +75,11 @@ class Surrogate:
         values = (known - level).ravel()[place]
         scale = float(np.sqrt(np.mean(values**2))) or 1.0
         found, likelihood = [], -math.inf
-        for _ in range(count):
-            for _ in range(steps):
+        for number in range(count):
+            for _ in range(steps + (FIRST_STEPS if self.is_fresh and not number else 0)):
                 likelihood = self._step(place, values / scale, likelihood)
             found.append(self._given(place, values / scale, level, scale))
+        self.is_fresh = False
         return found
 
     def _kernels(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
