@@ -69,7 +69,7 @@ def opinion(
 
 
 def _drawn(draw: Draw, exact: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
-    """Joint draws of a metric, float64[count, designs]; what is known whole is what it is."""
+    """Joint draws of a metric, float64[count, designs]; a value that is exact stays."""
     open_ones = np.flatnonzero(np.isnan(exact))
     found = np.tile(np.where(np.isnan(exact), draw.mean, exact), (count, 1))
     if len(open_ones):

@@ -147,7 +147,7 @@ def test_a_budgeted_sweep_has_the_front_of_the_whole_one(tmp_path: Path) -> None
     assert judged("study", store) == {}
     after = compare(whole.plan, rows(whole.plan))
     assert [front.designs[n].name for n in front.front] == [after.designs[n].name for n in after.front]
-    for each in after.designs:  # what was not replayed is near the truth
+    for each in after.designs:  # a design that was not replayed whole is near the truth
         if str(each.name) in bounds:
             judged_value = next(one for one in front.designs if one.name == each.name).values["gpu_cycles"]
             assert judged_value == pytest.approx(each.values["gpu_cycles"], rel=0.1)
