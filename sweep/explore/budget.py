@@ -172,7 +172,7 @@ class Race:
         return Spent(sum(ran.values()), full, on_front, len(self.names), float(self.opinion.doubt.sum()))
 
     def _by_column(self) -> list[float]:
-        """Mean processor time of the finished points of each column; 0 where there is none."""
+        """Mean processor time of the finished points of each column; 0 without any."""
         columns = []
         for at in range(self.traces + len(self.estimates)):
             known = [self.plan.store.host(row[at].key or "").get("cpu_seconds") for row in self.grid.values()]

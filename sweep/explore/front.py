@@ -18,7 +18,7 @@ TAIL = 2.5  # percent beyond each end of an interval
 
 
 class Opinion(NamedTuple):
-    """What the draws say.
+    """Verdict of the draws on every design.
 
     on_front  float64[designs]: probability of each.
     doubt     float64[designs]: that its majority is wrong. Sum: expected number of designs judged wrongly.

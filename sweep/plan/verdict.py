@@ -1,4 +1,4 @@
-"""What a budgeted run decided without replaying every point: kept beside the plan, read by table and page."""
+"""The verdict of a budgeted run, which did not replay every point: kept beside the plan, read by table and page."""
 
 import json
 from typing import Any, NamedTuple

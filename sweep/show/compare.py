@@ -2,7 +2,7 @@
 
 A metric of a design is the geometric mean of its ratios to the base over traces and seeds; of shares, which may be 0,
 the mean. Only a design with every point done is compared, for an average of some of its points says nothing of the
-others; or one that a budgeted run has judged from its points and those of like designs, with intervals.
+others; or one that a budgeted run has judged from its points and from like designs, with intervals.
 """
 
 import math

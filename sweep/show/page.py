@@ -33,7 +33,7 @@ def page(plan: Plan, rows: Sequence[Row]) -> str:
 
 
 def design_names(plan: Plan, found: Comparison) -> list[str]:
-    """Each design by the parameters that vary; of those that move together, as the axes of a zip do, by the first."""
+    """Each design by the parameters that vary; of several that move together, as the axes of a zip do, by the first."""
     axes = axes_of(plan)
     columns = list(zip(*(map(str, each.name) for each in found.designs), strict=True))
     levels = [[column.index(text) for text in column] for column in columns]
