@@ -31,7 +31,7 @@ TUNER := docs/tuner/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper estimate-study policies crisp tuner sweep test test-all test-s3 check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper estimate-study policies crisp tuner sweep test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -116,11 +116,6 @@ sweep: $(SETUP_TEST) $(CODE) ## the example study: 4 scenes x 24 designs into do
 	$(BIN)/python -m rayplay sweep run examples/sweeps/rt-units.toml --store build/sweep
 	$(BIN)/python -m rayplay sweep report examples/sweeps/rt-units.toml --store build/sweep --out docs/sweep/rt-units.html
 	$(BIN)/python -m rayplay sweep collect examples/sweeps/rt-units.toml --store build/sweep --out docs/sweep/rt-units.parquet
-
-test-s3: ## the sweep's store on S3: a local server, in an environment of its own, for botocore needs an older matplotlib
-	test -d build/s3 || $(PYTHON) -m venv build/s3
-	build/s3/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/sweep/s3.txt
-	build/s3/bin/python -m pytest -q tests/sweep/test_store.py
 
 policies: $(SETUP_TEST) $(CODE) ## studies of example policies and published ideas: docs/policies (QUICK=1: smaller; TRACES=: others)
 	$(BIN)/python -m bench.policies $(TRACES) --set sm.count=2 $(if $(QUICK),--quick) --out docs/policies

@@ -59,7 +59,7 @@ def overhead(points: int, folder: str) -> None:
         found = space(given({"traces": [str(SAMPLE)], "gpus": ["mobile"], "design": {"grid": grid}}))
         store, before, wall = Store(f"{folder}/{count}"), cpu(), time.perf_counter()
         ended = run("overhead", found, store, How(workers=2))
-        assert ended.plan.counts() == {"done": count}
+        assert ended.plan.counts() == {"done": count}, ended.report.failed
         taken[count] = cpu() - before, time.perf_counter() - wall
         if count == points:
             busy = sum(store.host(key)["wall_seconds"] for key in store.done())

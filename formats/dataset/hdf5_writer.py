@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Dataset
 from rayplay.formats.guard.errors import FormatError, reason_of
-from rayplay.formats.hdf5.policy import MANIFEST_DATASET
+from rayplay.formats.hdf5.policy import MANIFEST_DATASET, ROWS
 from rayplay.formats.hdf5.sink import Hdf5Sink
 from rayplay.formats.parquet.arrow import Columns, offset_name, row_count
 from rayplay.formats.place.publish import atomic_file
@@ -64,6 +64,7 @@ def _write(dataset: Dataset, file: h5py.File, final: Path, sink: Hdf5Sink) -> No
 def _write_table(dataset: Dataset, file: h5py.File, table: Table, progress: Any, sink: Hdf5Sink) -> None:
     group = file.create_group(table.name)
     group.attrs["description"] = np.bytes_(f"One row per {table.per_row}.".encode())
+    group.attrs[ROWS] = np.int64(dataset.rows(table.name))
     for column in table.columns:
         rows = dataset.rows(table.name)
         values = _dataset(

@@ -17,6 +17,7 @@ from rayplay.formats.parquet.arrow import array_names
 from rayplay.formats.schema.column import STRING, Column, Table, misnamed
 
 MANIFEST_DATASET = "manifest"
+ROWS = "rows"
 _FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 
 
@@ -59,6 +60,18 @@ def table_group(file: h5py.File, path: Path, table: Table) -> h5py.Group:
     if reason := misnamed(array_names(table.columns), list(group)):
         raise FormatError(reason, file=path, table=table.name)
     return group
+
+
+def stated_rows(group: h5py.Group, path: Path, table: Table) -> int | None:
+    """The attribute ``rows`` of a table; None in a file without, whose columns can only be compared with each other."""
+    if ROWS not in group.attrs:
+        return None
+    value = group.attrs[ROWS]
+    if not isinstance(value, np.integer):
+        raise FormatError(
+            f"attribute {ROWS} must be a whole number, not {str(value)[:100]!r}", file=path, table=table.name
+        )
+    return int(value)
 
 
 def column_dataset(group: h5py.Group, path: Path, column: Column, name: str) -> h5py.Dataset:

@@ -21,7 +21,15 @@ import numpy as np
 from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import GROUP_BYTES, mapped_bytes
 from rayplay.formats.hdf5.messages import receive, send
-from rayplay.formats.hdf5.policy import MANIFEST_DATASET, check_bytes, column_dataset, label, open_hdf5, table_group
+from rayplay.formats.hdf5.policy import (
+    MANIFEST_DATASET,
+    check_bytes,
+    column_dataset,
+    label,
+    open_hdf5,
+    stated_rows,
+    table_group,
+)
 from rayplay.formats.parquet.arrow import offset_name
 from rayplay.formats.schema.column import STRING, Column, Table
 
@@ -98,7 +106,10 @@ def inspect(file: h5py.File, path: Path, table: Table) -> dict[str, Any]:
     if len(rows) != 1 or min(rows) < 0:
         reason = f"columns must be equally long, not of {sorted(rows)} rows"
         raise FormatError(reason, file=path, table=table.name)
-    return {"rows": rows.pop(), "stored": stored}
+    (found,), stated = rows, stated_rows(group, path, table)
+    if stated is not None and stated != found:
+        raise FormatError(f"must have {stated} rows, as its attribute says, not {found}", file=path, table=table.name)
+    return {"rows": found, "stored": stored}
 
 
 def read(group: h5py.Group, path: Path, table: Table, column: Column, request: dict[str, Any]) -> list[np.ndarray]:

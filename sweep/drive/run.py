@@ -15,7 +15,8 @@ from rayplay.formats.place.location import location
 from rayplay.sweep.drive.driver import Drive, Job, Report, check_fits
 from rayplay.sweep.executors.executor import EXECUTORS, Executor, Inline
 from rayplay.sweep.executors.processes import Processes
-from rayplay.sweep.plan.plan import SKIPPED, Plan, Planned, make_plan, remember
+from rayplay.sweep.plan.plan import Plan, Planned, make_plan, remember
+from rayplay.sweep.plan.verdict import SKIPPED, forget_verdict
 from rayplay.sweep.space.points import Space
 from rayplay.sweep.store.claims import Claims
 from rayplay.sweep.store.store import Store
@@ -133,7 +134,7 @@ def run(name: str, space: Space, store: Store, how: How) -> Ran:
             store.forgive(key for key, status in plan.status.items() if status == "failed")
             plan = make_plan(name, space, store)
         remember(plan)
-        store.medium.remove(f"plans/{name}.{SKIPPED}.json")  # an earlier budgeted run's
+        forget_verdict(name, store)
         plan = make_plan(name, space, store) if SKIPPED in plan.status.values() else plan
         report = drive(jobs_of(plan, to_run(plan, how.part)), "sweep")
     after = make_plan(name, space, store)

@@ -1,25 +1,30 @@
-"""A budgeted run: a cheap measure of every design first, full replays only where the Pareto front is undecided.
+"""A budgeted run: only the points whose values are needed to tell which designs are on the Pareto front.
 
-1. Large traces are estimated for every design. Where all traces are small, so that an estimate saves nothing, every
-   design is replayed on the cheapest trace.
-2. The base, the front of the cheap measure and its ends are replayed whole.
-3. ``race`` bounds the others. The most promising that may be on the front is replayed next, until none may.
+1. Large traces are estimated for every design. The base is replayed on every trace, and a few designs that lie far
+   apart on the cheapest one.
+2. ``surrogate`` says what these tell of all other points, ``front`` how surely each design is on the front, and which
+   points would say most about the open ones for their seconds. These are replayed, and so on.
+3. It ends when the expected number of designs that are judged wrongly is at most ``WRONG``.
 
-Points of designs that are decided are ``skipped``: they stand in the table, without metrics.
+Points that nothing depends on are ``skipped``. Designs with such points have estimated objectives with intervals.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from rayplay.formats.guard import exact
 from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.drive.driver import Job, Report
 from rayplay.sweep.drive.run import How, Ran, driving, jobs_of, rendered
-from rayplay.sweep.explore.race import LEAST_KNOWN, candidates, undecided
-from rayplay.sweep.plan.plan import SKIPPED, Plan, Planned, make_plan, remember
-from rayplay.sweep.show.compare import COST, SHARES, pareto, value_of
+from rayplay.sweep.explore.front import Opinion, most_telling, opinion
+from rayplay.sweep.explore.parameters import axes_of, setting, spread
+from rayplay.sweep.explore.surrogate import Surrogate
+from rayplay.sweep.plan.plan import Plan, Planned, make_plan, remember
+from rayplay.sweep.plan.verdict import Judged, keep_verdict
+from rayplay.sweep.show.compare import COST, SHARES, label_of, value_of
 from rayplay.sweep.space.points import Space, base_of, space
 from rayplay.sweep.store.store import Store
 from rayplay.zatel.replays.metrics import RULES
@@ -27,13 +32,23 @@ from rayplay.zatel.sample.whole import FEW_ROWS
 
 Drive = Callable[[Sequence[Job], str], Report]
 Group = tuple[str, str, str, int]  # gpu, plug-in, model, design
+WRONG = 0.05
+DRAWS, STEPS, FEW_DRAWS, FEW_POINTS = 12, 3, 4, 300
+MOST_POINTS = 10_000  # whose covariances fit into memory
+ROUNDS = 48  # in which a sweep of any size would be replayed whole
 
 
 class Spent(NamedTuple):
-    """Processor time: of everything that the run needed, and what all full replays would take by the same measure."""
+    """Processor time of the points that ran, and of all points by the mean on the same trace.
+
+    on_front, designs  how many; wrong: expected number of designs that are judged wrongly.
+    """
 
     seconds: float
     full_seconds: float
+    on_front: int = 0
+    designs: int = 0
+    wrong: float = 0.0
 
 
 def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spent]:
@@ -44,10 +59,11 @@ def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spen
         plan, rendering = rendered(name, found, store, drive)
         if rendering.failed:
             return Ran(plan, rendering), Spent(0.0, 0.0)
+        remember(plan)
         race = Race(plan, drive)
         report = race.run()
-    remember(plan)
-    skip(plan, race.skipped())
+    if not report.failed:
+        keep_verdict(plan.name, store, race.skipped(), race.judged())
     return Ran(make_plan(name, found, store), report), race.spent()
 
 
@@ -56,6 +72,8 @@ def check(found: Space) -> None:
     sweep = found.sweep
     if sweep.methods != ("replay",):
         raise UserError(f"--budget: methods must be replay alone, not {', '.join(sweep.methods)}")
+    if len(found.points) > MOST_POINTS:
+        raise UserError(f"--budget: a sweep must have at most {MOST_POINTS:,} points, not {len(found.points):,}")
     for name in metrics_of(sweep.compare.objectives):
         if name not in RULES:
             raise UserError(f"--budget: objective {name} must be one of {', '.join(RULES)}, cost, or a key of the GPU")
@@ -68,135 +86,183 @@ def metrics_of(objectives: Mapping[str, str]) -> list[str]:
     return [name for name in objectives if name != COST and "." not in name]
 
 
-def skip(plan: Plan, keys: Sequence[str]) -> None:
-    """Note the points that need no replay."""
-    plan.store.medium.write(f"plans/{plan.name}.{SKIPPED}.json", json.dumps(sorted(keys)).encode())
-
-
 class Race:
-    """Designs as groups of points, cheap and exact values, and the loop."""
+    """Designs by columns of points, and the loop.
+
+    grid  points by design, then column: a replay of each trace and seed, an estimate of each large one.
+    """
 
     def __init__(self, plan: Plan, drive: Drive) -> None:
         self.plan, self.drive, self.objectives = plan, drive, plan.space.sweep.compare.objectives
         self.metrics, self.report = metrics_of(self.objectives), Report([], [], {}, [])
-        points = plan.planned[: len(plan.planned) - plan.space.twins]
-        self.groups: dict[Group, list[Planned]] = {}
-        for each in points:
-            point = each.point
-            self.groups.setdefault((point.gpu, point.plugin, point.model, point.design), []).append(each)
-        self.names = list(self.groups)
-        self.cheap = self._cheap_points()
-        self.fixed = {number: self._fixed(name) for number, name in enumerate(self.names)}
+        self.grid, self.traces, self.estimates = _grid(plan)
+        self.names = list(self.grid)
+        base = base_of(plan.space.sweep, plan.space.designs)
+        self.base = next(number for number, name in enumerate(self.names) if name[3] == base)
+        self.fixed = np.array([self._fixed(name) for name in self.names]).reshape(len(self.names), -1)
+        rows = [self._parameters(name) for name in self.names]
+        self.axes = axes_of(rows)
+        of = np.array([*range(self.traces), *self.estimates])
+        self.models = [
+            Surrogate(self.axes, len(self.names), of, self.traces, seed + 1) for seed in range(len(self.metrics))
+        ]
+        self.chance = np.random.default_rng(1)
+        self.opinion: Opinion | None = None
 
     def run(self) -> Report:
-        """Measure, calibrate, and replay undecided designs."""
-        self._drive([each for points, _ in self.cheap for each in points], self.cheap[0][1], "measure")
-        x = self._values([points for points, _ in self.cheap])
-        self._replay(self._first(x))
-        while True:
-            y = self._values(list(self.groups.values()), whole=True)
-            open_ones = undecided(candidates(x, y, self.fixed))
-            if not open_ones or self.report.failed:
+        """Measure, and replay what says most, until the front is decided."""
+        points = list(self.grid.values())
+        self._drive([row[column] for row in points for column in range(self.traces, len(row))], "estimate")
+        sizes = [each.size.million_rows for each in self.plan.inputs]
+        cheapest = min(range(self.traces), key=lambda at: (sizes[points[0][at].point.input], at))
+        first = points[self.base][: self.traces]
+        few = spread(self.axes, self.base, len(self.axes) + 3)
+        self._drive([*first, *(points[number][cheapest] for number in few)], "replay")
+        count = max(2, len(points) * self.traces // ROUNDS)
+        while not self.report.failed:
+            known = self._known()
+            draws = [model.draws(known[:, :, at], *_length(known)) for at, model in enumerate(self.models)]
+            whole = known[:, : self.traces].mean(axis=1)  # NaN where a point is missing
+            self.opinion = opinion(draws, whole, self.fixed, self.chance)
+            missing = np.isnan(known[:, :, 0])
+            if self.opinion.doubt.sum() <= WRONG or not missing.any():
                 break
-            self._replay([open_ones[0].number])
+            chosen = most_telling(draws, self.opinion, missing, self._seconds(), count)
+            self._drive([points[at // known.shape[1]][at % known.shape[1]] for at in chosen], "replay")
         twins = self.plan.planned[len(self.plan.planned) - self.plan.space.twins :]
-        self._drive(twins if self.plan.space.twins else [], self.plan, "noise floor")
+        self._drive(twins if self.plan.space.twins else [], "noise floor")
         return self.report
 
     def skipped(self) -> list[str]:
         """Keys that are not replayed."""
-        return [each.key for group in self.groups.values() for each in group
+        return [each.key for row in self.grid.values() for each in row[: self.traces]
                 if each.key and self.plan.store.get(each.key) is None]  # fmt: skip
 
-    def spent(self) -> Spent:
-        """Processor time of all runs, and of all points by the mean of the replayed ones on the same trace."""
-        store, seen = self.plan.store, dict[str | None, float]()
-        by_trace: dict[int, dict[str | None, float]] = {}
-        for points, plan in [*self.cheap, *((group, self.plan) for group in self.groups.values())]:
-            for each in points:
-                seconds = store.host(each.key or "").get("cpu_seconds")
-                if seconds is not None:
-                    seen[each.key] = seconds
-                    if plan is self.plan:
-                        by_trace.setdefault(each.point.input, {})[each.key] = seconds
-        full = sum(
-            exact.mean(by_trace[each.point.input].values()) for group in self.groups.values() for each in group
-            if each.point.input in by_trace
-        )  # fmt: skip
-        return Spent(sum(seen.values()), full)
-
-    def _cheap_points(self) -> list[tuple[list[Planned], Plan]]:
-        """The points of the cheap measure: estimates of large traces, or replays of the cheapest."""
-        plan, sizes = self.plan, [each.size for each in self.plan.inputs]
-        large = [number for number, size in enumerate(sizes) if size.sampled_rows >= FEW_ROWS]
-        if not large:
-            least = min(range(len(sizes)), key=lambda number: (sizes[number].million_rows, number))
-            return [([each for each in group if each.point.input == least], plan) for group in self.groups.values()]
-        estimates = replace(plan.space.sweep, methods=("estimate",))
-        made = make_plan(f"{plan.name}-estimates", space(estimates), plan.store)
-        chosen: dict[Group, list[Planned]] = {name: [] for name in self.groups}
-        for each in made.planned[: len(made.planned) - made.space.twins]:
-            point = each.point
-            if point.input in large:
-                chosen[point.gpu, point.plugin, point.model, point.design].append(each)
-        return [(points, made) for points in chosen.values()]
-
-    def _values(self, groups: Sequence[Sequence[Planned]], whole: bool = False) -> dict[int, tuple[float, ...]]:
-        """Number of a design -> its metrics, less is better; only where every point has a result."""
-        found = {}
-        for number, points in enumerate(groups):
-            entries = [self.plan.store.get(each.key or "") for each in points]
-            if all(entry is not None for entry in entries):
-                found[number] = tuple(self._mean(name, [entry.metrics for entry in entries if entry]) for name in self.metrics)  # fmt: skip # noqa: E501
-        if not whole and len(found) < len(groups):
-            raise UserError("--budget: every design must be measured, but some points failed; sweep status says why")
+    def judged(self) -> list[Judged]:
+        """Every design with its objectives, their 95 % intervals, and the probability that it is on the front."""
+        assert self.opinion is not None
+        found, values = [], self.opinion.values - self.opinion.values[:, :, self.base, None]
+        for number, name in enumerate(self.names):
+            objectives = {}
+            for at, metric in enumerate(self.metrics):
+                sign = 1.0 if self.objectives[metric] == "min" else -1.0
+                if metric.endswith(SHARES):
+                    ends = [sign * float(end) for end in self.opinion.values[at, :, number]]
+                else:
+                    ends = [exact.exp(sign * float(end)) for end in values[at, :, number]]
+                objectives[metric] = (ends[0], min(ends), max(ends))
+            point = self.grid[name][0].point
+            label = label_of(self.plan, self.plan.about(point))
+            found.append(Judged(label, objectives, float(self.opinion.on_front[number])))
         return found
 
-    def _mean(self, name: str, rows: Sequence[Mapping[str, float | None]]) -> float:
-        values = [row[name] or 0.0 for row in rows]
-        sign = 1.0 if self.objectives[name] == "min" else -1.0
-        if name.endswith(SHARES) or min(values) <= 0:
-            return sign * exact.mean(values)
-        return sign * exact.mean(map(exact.log, values))
+    def spent(self) -> Spent:
+        """Processor time, and how the front was decided."""
+        ran, full = dict[str, float](), 0.0
+        by_column = self._by_column()
+        for row in self.grid.values():
+            for at, each in enumerate(row):
+                seconds = self.plan.store.host(each.key or "").get("cpu_seconds")
+                if seconds is not None:
+                    ran[each.key or ""] = seconds
+                full += by_column[at] if at < self.traces else 0.0
+        if self.opinion is None:
+            return Spent(sum(ran.values()), full)
+        on_front = int((self.opinion.on_front > 0.5).sum())
+        return Spent(sum(ran.values()), full, on_front, len(self.names), float(self.opinion.doubt.sum()))
 
-    def _fixed(self, name: Group) -> tuple[float, ...]:
-        """Objectives that the description alone decides."""
+    def _by_column(self) -> list[float]:
+        """Mean processor time of the finished points of each column; 0 without any."""
+        columns = []
+        for at in range(self.traces + len(self.estimates)):
+            known = [self.plan.store.host(row[at].key or "").get("cpu_seconds") for row in self.grid.values()]
+            seconds = [each for each in known if each is not None]
+            columns.append(exact.mean(seconds) if seconds else 0.0)
+        return columns
+
+    def _seconds(self) -> np.ndarray:
+        """float64[designs, columns]: expected cost of a point, by the size of its trace, so that it is no timing."""
+        row = next(iter(self.grid.values()))
+        known: dict[tuple[int, str], float | None] = {}
+        costs = [self.plan.cost(each, known).seconds for each in row]
+        return np.broadcast_to(np.array(costs), (len(self.grid), len(row)))
+
+    def _known(self) -> np.ndarray:
+        """float64[designs, columns, metrics], less is better; NaN without a result."""
+        rows = [[self._values(each) for each in row] for row in self.grid.values()]
+        return np.array(rows, np.float64)
+
+    def _values(self, each: Planned) -> list[float]:
+        entry = self.plan.store.get(each.key or "")
+        if entry is None:
+            return [float("nan")] * len(self.metrics)
+        found = []
+        for name in self.metrics:
+            value = entry.metrics[name]
+            if value is None or (value <= 0 and not name.endswith(SHARES)):
+                raise UserError(f"--budget: objective {name} has no value for {self.plan.about(each.point)}")
+            sign = 1.0 if self.objectives[name] == "min" else -1.0
+            found.append(sign * (value if name.endswith(SHARES) else exact.log(value)))
+        return found
+
+    def _fixed(self, name: Group) -> list[float]:
+        """Objectives that the description alone decides, less is better."""
         gpu, plugin, _, design = name
         built = self.plan.gpus.built(gpu, plugin, self.plan.space.designs[design])
-        cost = self.plan.space.sweep.compare.cost
         found = []
         for objective, sense in self.objectives.items():
             if objective not in self.metrics:
-                weights = cost if objective == COST else {objective: 1.0}
+                weights = self.plan.space.sweep.compare.cost if objective == COST else {objective: 1.0}
                 value = sum(weight * value_of(built, key) for key, weight in weights.items())
                 found.append(value if sense == "min" else -value)
-        return tuple(found)
+        return found
 
-    def _first(self, x: Mapping[int, tuple[float, ...]]) -> list[int]:
-        """Designs to replay before anything is bounded: base and front by the cheap measure, and more where few."""
-        names = [str(at) for at in range(len(next(iter(x.values()))) + len(next(iter(self.fixed.values()))))]
-        rows = [dict(zip(names, x[number] + self.fixed[number], strict=True)) for number in sorted(x)]
-        front = pareto(rows, dict.fromkeys(names, "min"))
-        order = sorted(x, key=lambda number: (x[number], number))
-        base = base_of(self.plan.space.sweep, self.plan.space.designs)
-        wanted = list(dict.fromkeys([self.names.index(next(name for name in self.names if name[3] == base)), *front]))
-        spread = [order[place * (len(order) - 1) // LEAST_KNOWN] for place in range(LEAST_KNOWN + 1)]
-        more = [number for number in spread if number not in wanted]
-        return [*wanted, *more[: max(0, LEAST_KNOWN + 1 - len(wanted))]]
+    def _parameters(self, name: Group) -> dict[str, Any]:
+        gpu, plugin, model, design = name
+        built = self.plan.gpus.built(gpu, plugin, self.plan.space.designs[design])
+        keys = dict.fromkeys(key for _, _, _, number in self.names for key in self.plan.space.designs[number])
+        return {"gpu": gpu, "plugin": plugin, "model": model} | {key: setting(built, key) for key in keys}
 
-    def _replay(self, numbers: Sequence[int]) -> None:
-        self._drive([each for number in numbers for each in self.groups[self.names[number]]], self.plan, "replay")
-
-    def _drive(self, points: Sequence[Planned], plan: Plan, what: str) -> None:
-        missing = {each.key: each for each in points if each.key and plan.store.get(each.key) is None}
-        report = self.drive(jobs_of(plan, list(missing.values())), what)
+    def _drive(self, points: Sequence[Planned], what: str) -> None:
+        missing = {each.key: each for each in points if each.key and self.plan.store.get(each.key) is None}
+        if not missing:
+            return
+        report = self.drive(jobs_of(self.plan, list(missing.values())), what)
         self.report.done.extend(report.done)
         self.report.elsewhere.extend(report.elsewhere)
         self.report.failed.update(report.failed)
         self.report.different.extend(report.different)
 
 
+def _length(known: np.ndarray) -> tuple[int, int]:
+    """Draws of the hyperparameters, and steps between two: much data decides them, and costs its number cubed."""
+    return (DRAWS, STEPS) if np.count_nonzero(~np.isnan(known[:, :, 0])) <= FEW_POINTS else (FEW_DRAWS, 1)
+
+
+def _grid(plan: Plan) -> tuple[dict[Group, list[Planned]], int, list[int]]:
+    """Points by design and column, the number of columns of replays, and the one that each estimate is of."""
+    grid: dict[Group, list[Planned]] = {}
+    for each in plan.planned[: len(plan.planned) - plan.space.twins]:
+        point = each.point
+        grid.setdefault((point.gpu, point.plugin, point.model, point.design), []).append(each)
+    replays = list(next(iter(grid.values())))
+    large = {number for number, each in enumerate(plan.inputs) if each.size.sampled_rows >= FEW_ROWS}
+    if large:
+        estimates = replace(plan.space.sweep, methods=("estimate",))
+        made = make_plan(plan.name, space(estimates), plan.store)
+        for each in made.planned[: len(made.planned) - made.space.twins]:
+            point = each.point
+            if point.input in large:
+                grid[point.gpu, point.plugin, point.model, point.design].append(each)
+    places = {(each.point.input, each.point.seed): at for at, each in enumerate(replays)}
+    estimated = next(iter(grid.values()))[len(replays) :]
+    return grid, len(replays), [places[each.point.input, each.point.seed] for each in estimated]
+
+
 def spent_line(spent: Spent) -> str:
-    """Processor time of the run, beside all full replays'."""
+    """The front's size, how sure it is, and the processor time beside all full replays'."""
     share = spent.seconds / spent.full_seconds if spent.full_seconds else 1.0
-    return f"processor time {spent.seconds:,.1f} s, {100 * share:.0f} % of full replays of every point"
+    line = f"processor time of points {spent.seconds:,.1f} s, {100 * share:.0f} % of full replays of every point"
+    if spent.designs:
+        line += f"; {spent.on_front} of {spent.designs} designs are on the front, expected wrong {spent.wrong:.2f}"
+    return line

@@ -11,6 +11,7 @@ from rayplay.sweep.plan.costs import Cost, cost, measured
 from rayplay.sweep.plan.gpus import Gpus
 from rayplay.sweep.plan.keys import document, key_of
 from rayplay.sweep.plan.traces import Known, known, render_task
+from rayplay.sweep.plan.verdict import SKIPPED, skipped
 from rayplay.sweep.space.points import Point, Space
 from rayplay.sweep.store.store import Store
 
@@ -21,7 +22,6 @@ WORDS = {
     "engine": "the sources that decide results changed",
 }  # fmt: skip
 NEW, UNRENDERED = "new", "its scene must be rendered first"
-SKIPPED = "skipped"  # a budgeted run has decided the front without the point
 
 
 class Planned(NamedTuple):
@@ -143,12 +143,6 @@ def make_plan(name: str, space: Space, store: Store) -> Plan:
         first.setdefault(key, number)
     status = statuses(list(first), store, skipped(name, store))
     return Plan(name, space, store, gpus, inputs, planned, status, remembered(name, store))
-
-
-def skipped(name: str, store: Store) -> set[str]:
-    """Keys that the last budgeted run of the sweep decided not to replay."""
-    content = store.medium.read(f"plans/{name}.{SKIPPED}.json")
-    return set(json.loads(content)) if content else set()
 
 
 class _Digests:

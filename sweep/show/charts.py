@@ -1,11 +1,11 @@
 """Charts of a sweep as SVG: the Pareto front, effects of parameters, and how two of them act together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rayplay.report.charts import WIDTH, figure, label
 from rayplay.report.markup import Markup, tag
-from rayplay.sweep.show.compare import Comparison
+from rayplay.sweep.show.compare import Compared, Comparison
 from rayplay.sweep.show.effects import Effect, Interaction
 
 LEFT, TOP, HEIGHT, ROW = 70.0, 10.0, 300.0, 18.0
@@ -46,12 +46,28 @@ def front(found: Comparison, names: Sequence[str], objectives: tuple[str, str]) 
             drawn.append(
                 floor_bar(found, objectives, at, (width / (x1 - x0), HEIGHT / (y1 - y0)), (x or 0.0, y or 0.0))
             )
+        drawn.append(interval_bars(found.designs[number], objectives, place))
         fill = "#d1662a" if number == found.base else COLOURS[0] if on else "#9aa3ad"
         drawn.append(tag("rect", x=at[0] - 4, y=at[1] - 4, width=8, height=8, rx=4, fill=fill, data_tip=tip))
     drawn += [label(LEFT + width / 2, TOP + HEIGHT + 34, across, "middle", "strong"),
               label(LEFT, TOP - 1, up, "start", "strong")]  # fmt: skip
     said = "; ".join(f"{names[number]}: {x:.4g}, {y:.4g}" for number, x, y in shown if number in found.front)
     return figure(Markup("".join(drawn)), 2 * WIDTH, TOP + HEIGHT + 40, f"Pareto front of {across} and {up}: {said}")
+
+
+def interval_bars(
+    design: Compared, objectives: tuple[str, str], place: Callable[[float, float], tuple[float, float]]
+) -> Markup:
+    """The 95 % interval of each objective that a budgeted run estimated."""
+    drawn = []
+    x, y = (design.values[name] or 0.0 for name in objectives)
+    for axis, name in enumerate(objectives):
+        if name in design.bounds:
+            low, high = design.bounds[name]
+            ends = ((low, y), (high, y)) if axis == 0 else ((x, low), (x, high))
+            (x0, y0), (x1, y1) = (place(*each) for each in ends)
+            drawn.append(tag("path", d=f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}", class_="mark"))
+    return Markup("".join(drawn))
 
 
 def floor_bar(found: Comparison, objectives: tuple[str, str], at: tuple[float, float], unit: tuple[float, float],

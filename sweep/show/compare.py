@@ -1,7 +1,8 @@
 """Designs of a sweep compared: one value an objective, over all traces, and the Pareto front.
 
 A metric of a design is the geometric mean of its ratios to the base over traces and seeds; of shares, which may be 0,
-the mean. Only a design with every point done is compared: an average of some of its points says nothing of the others.
+the mean. Only a design with every point done is compared, for an average of some of its points says nothing of the
+others; or one that a budgeted run has judged from its points and from like designs, with intervals.
 """
 
 import math
@@ -9,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rayplay.formats.guard import exact
+from rayplay.formats.guard.digest import canonical
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import hint
 from rayplay.replay.gpu.description import Gpu
 from rayplay.sweep.plan.plan import Plan
+from rayplay.sweep.plan.verdict import SKIPPED, Judged, judged
 from rayplay.sweep.show.table import Row, parameters
 from rayplay.sweep.space.points import base_of
 from rayplay.zatel.changes.noise import noise_floor
@@ -29,6 +32,7 @@ class Compared(NamedTuple):
     values      objective -> value; None while a point is missing.
     by_trace    trace -> change of the first metric from the base, None where missing.
     missing     points that have no result, of ``points``.
+    bounds      objective -> ends of the 95 % interval, of a design that a budgeted run did not replay whole.
     """
 
     name: Name
@@ -36,6 +40,7 @@ class Compared(NamedTuple):
     by_trace: dict[str, float | None]
     missing: int
     points: int
+    bounds: dict[str, tuple[float, float]]
 
 
 class Comparison(NamedTuple):
@@ -50,11 +55,13 @@ class Comparison(NamedTuple):
 
 def compare(plan: Plan, found: Sequence[Row]) -> Comparison:
     """Compare the designs of a sweep; ``UserError`` for an objective that is neither metric, key nor ``cost``."""
-    axes = [name for name in parameters(plan) if name not in ("trace", "seed")]
+    axes = axes_of(plan)
     groups: dict[Name, list[Row]] = {}
     for row in found:
         if not row["twin"]:
             groups.setdefault(tuple(row.get(name) for name in axes), []).append(row)
+    known_designs = judged(plan.name, plan.store) if any(row["status"] == SKIPPED for row in found) else {}
+    verdicts = [known_designs.get(label_of(plan, rows[0])) for rows in groups.values()]
     names = list(groups)
     base = base_of(plan.space.sweep, plan.space.designs)
     first = plan.space.points[base]._replace(design=base)
@@ -63,23 +70,48 @@ def compare(plan: Plan, found: Sequence[Row]) -> Comparison:
     objectives = plan.space.sweep.compare.objectives
     known = {name for row in found for name in row if isinstance(row[name], (int, float))}
     metric = next((name for name in objectives if name != COST and name in known and name not in axes), "gpu_cycles")
-    compared = [_compared(plan, name, rows, groups[base_name], metric) for name, rows in groups.items()]
-    front = pareto([each.values for each in compared], objectives)
+    compared = [
+        _compared(plan, name, rows, groups[base_name], metric, verdict)
+        for (name, rows), verdict in zip(groups.items(), verdicts, strict=True)
+    ]
+    if None in verdicts:
+        front = pareto([each.values for each in compared], objectives)
+    else:
+        front = [number for number, each in enumerate(verdicts) if each is not None and each.on_front > 0.5]
     return Comparison(compared, names.index(base_name), front, floor(found, objectives, metric), metric)
 
 
-def _compared(plan: Plan, name: Name, rows: list[Row], base: list[Row], metric: str) -> Compared:
+def axes_of(plan: Plan) -> list[str]:
+    """Parameters that make a design."""
+    return [name for name in parameters(plan) if name not in ("trace", "seed")]
+
+
+def label_of(plan: Plan, row: Mapping[str, Any]) -> str:
+    """A design as text, of the parameters of one of its points."""
+    return canonical([row.get(name) for name in axes_of(plan)])
+
+
+def _compared(
+    plan: Plan, name: Name, rows: list[Row], base: list[Row], metric: str, verdict: Judged | None
+) -> Compared:  # fmt: skip
     missing = sum(row["status"] != "done" for row in rows)
+    is_judged = verdict is not None and all(row["status"] in ("done", SKIPPED) for row in rows)
     against = {(row["trace"], row["seed"]): row for row in base}
-    values = {
-        objective: None if missing else objective_of(plan, objective, rows, against)
-        for objective in plan.space.sweep.compare.objectives
-    }
+    values: dict[str, float | None] = {}
+    bounds = {}
+    for objective in plan.space.sweep.compare.objectives:
+        if missing and is_judged and verdict is not None and objective in verdict.values:
+            values[objective], *ends = verdict.values[objective]
+            bounds[objective] = ends[0], ends[1]
+        else:
+            is_known = not missing or (is_judged and (objective == COST or "." in objective))
+            values[objective] = objective_of(plan, objective, rows, against) if is_known else None
     by_trace: dict[str, float | None] = {}
     for trace in dict.fromkeys(row["trace"] for row in rows):
         pairs = [(row.get(metric), against[trace, row["seed"]].get(metric)) for row in rows if row["trace"] == trace]
         by_trace[trace] = _mean_ratio(pairs)
-    return Compared(name, values, {k: None if v is None else v - 1 for k, v in by_trace.items()}, missing, len(rows))
+    changes = {trace: None if ratio is None else ratio - 1 for trace, ratio in by_trace.items()}
+    return Compared(name, values, changes, missing, len(rows), bounds)
 
 
 def objective_of(plan: Plan, name: str, rows: list[Row], base: Mapping[tuple[str, int], Row]) -> float | None:

@@ -1,5 +1,6 @@
 """The page of a sweep: missing points, the front, effects of parameters, noise floor, designs and points."""
 
+import math
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import combinations
@@ -8,20 +9,20 @@ from rayplay.report.document import document
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.tables import cell, head_cell, scrolled, section, table, wide
 from rayplay.sweep.plan.plan import Plan
+from rayplay.sweep.plan.verdict import SKIPPED
 from rayplay.sweep.show import charts
-from rayplay.sweep.show.compare import COST, Compared, Comparison, compare
+from rayplay.sweep.show.compare import COST, Compared, Comparison, axes_of, compare
 from rayplay.sweep.show.effects import Effect, Interaction, effects
 from rayplay.sweep.show.table import Row, parameters
 
-MOST_INTERACTIONS, MOST_ROWS, MISSING_SHOWN, NAMED_ON_FRONT = 4, 2000, 12, 6
+MOST_INTERACTIONS, MOST_ROWS, MISSING_SHOWN, LEAST_REST = 4, 2000, 12, 0.005
 
 
 def page(plan: Plan, rows: Sequence[Row]) -> str:
     """The page of a sweep and the rows of its table."""
     found = compare(plan, rows)
     names = design_names(plan, found)
-    axes = [name for name in parameters(plan) if name not in ("trace", "seed")]
-    singles, pairs = effects(rows, axes, found.metric)
+    singles, pairs = effects(rows, axes_of(plan), found.metric)
     parts: list[Child] = [
         header(plan, found, names), incomplete(rows), said(found, names, singles),
         pareto_section(plan, found, names), effect_section(singles, pairs, found), noise_section(found),
@@ -32,10 +33,11 @@ def page(plan: Plan, rows: Sequence[Row]) -> str:
 
 
 def design_names(plan: Plan, found: Comparison) -> list[str]:
-    """Each design by the parameters that vary."""
-    axes = [name for name in parameters(plan) if name not in ("trace", "seed")]
-    columns = list(zip(*(each.name for each in found.designs), strict=True))
-    varying = [place for place, column in enumerate(columns) if len(set(map(str, column))) > 1]
+    """Each design by the parameters that vary; of several that move together, as the axes of a zip do, by the first."""
+    axes = axes_of(plan)
+    columns = list(zip(*(map(str, each.name) for each in found.designs), strict=True))
+    levels = [[column.index(text) for text in column] for column in columns]
+    varying = [place for place, level in enumerate(levels) if any(level) and level not in levels[:place]]
     return [
         ", ".join(f"{axes[place]} {value(each, place)}" for place in varying) or "the only design"
         for each in found.designs
@@ -66,15 +68,21 @@ def counted(number: int, what: str) -> str:
 
 def incomplete(rows: Sequence[Row]) -> Markup | None:
     """The points without a result, before anything that is averaged."""
-    missing = [row for row in rows if row["status"] != "done"]
+    skipped = sum(row["status"] == SKIPPED for row in rows)
+    missing = [row for row in rows if row["status"] not in ("done", SKIPPED)]
+    note = (
+        f"A budgeted run skipped {skipped:,} of {len(rows):,} points, on which the front does not depend. Designs with "
+    )
+    note += "such points have estimates with intervals; effects are of the points that ran."
+    told = tag("div", tag("p", note), class_="said") if skipped else None
     if not missing:
-        return None
+        return told
     listed = [
         f"{row['trace']} on {row['gpu']}, point {row['point']}: {row['reason'] or row['status']}"
         for row in missing[:MISSING_SHOWN]
     ]
     more = [f"and {len(missing) - MISSING_SHOWN} more"] if len(missing) > MISSING_SHOWN else []
-    words = f"Partial: {len(rows) - len(missing):,} of {len(rows):,} points have a result. "
+    words = f"Partial: {len(rows) - len(missing) - skipped:,} of {len(rows):,} points have a result. "
     words += "Designs with a missing point have no value and stand on no front."
     return tag(
         "div",
@@ -86,7 +94,7 @@ def incomplete(rows: Sequence[Row]) -> Markup | None:
 
 def said(found: Comparison, names: Sequence[str], singles: Sequence[Effect]) -> Markup:
     """The answer in words."""
-    known = [each for each in found.designs if each.missing == 0]
+    known = [each for each in found.designs if None not in each.values.values()]
     lines = [f"{len(found.front)} of {len(known)} designs are on the Pareto front."]
     on_front = [(each.values.get(found.metric), number) for number, each in enumerate(found.designs)]
     best = [(v, number) for v, number in on_front if v is not None and number in found.front]
@@ -151,7 +159,10 @@ def effect_section(singles: Sequence[Effect], pairs: Sequence[Interaction], foun
                   "Interactions"),
         ]  # fmt: skip
     note = f"Mean change of {found.metric} at each value of a parameter, over all other parameters and traces; larger "
-    note += "dots are larger values, the grey band is the noise floor."
+    note += "dots are larger values, the grey band is the noise floor. "
+    rest = 1.0 - math.fsum(each.share for each in singles) - math.fsum(each.share for each in pairs)
+    if rest > LEAST_REST:
+        note += f"The other {100 * rest:.0f} % of the variance: effects that differ between traces, or of three."
     return section("Sensitivity and interaction", *parts, note=note)
 
 
@@ -171,17 +182,20 @@ def design_section(plan: Plan, found: Comparison, names: Sequence[str]) -> Marku
     objectives = list(plan.space.sweep.compare.objectives)
     traces = list(dict.fromkeys(name for each in found.designs for name in each.by_trace))
     heads = [head_cell("design", False), head_cell("front", False), head_cell("missing", True)]
+    bounded = [name for name in objectives if any(name in each.bounds for each in found.designs)]
     heads += [head_cell(name, True) for name in objectives]
-    heads += [head_cell(f"{trace} {found.metric} %", True) for trace in traces]
+    heads += [head_cell(f"{name} {end}", True) for name in bounded for end in ("low", "high")]
+    heads += [head_cell(trace, True) for trace in traces]
     floor = (found.floor or {}).get(found.metric)
     body = []
     for number, each in enumerate(found.designs):
         cells = [cell(names[number], True), cell("front" if number in found.front else "", False)]
         cells.append(cell(each.missing, False))
         cells += [cell(each.values[name], False) for name in objectives]
+        cells += [cell(end, False) for name in bounded for end in each.bounds.get(name, (each.values[name],) * 2)]
         cells += [change(each.by_trace.get(trace), floor) for trace in traces]
         body.append(tag("tr", *cells))
-    caption = f"{len(found.designs)} designs; changes are from the base"
+    caption = f"{len(found.designs)} designs; of each trace the change of {found.metric} from the base in %"
     made = tag("table", tag("caption", caption), tag("thead", tag("tr", *heads)), tag("tbody", *body))
     return section("Designs", scrolled(made, "Designs"))
 
@@ -197,7 +211,8 @@ def change(moved: float | None, floor: float | None) -> Markup:
 
 def point_section(plan: Plan, rows: Sequence[Row]) -> Markup:
     """The points, those without a result first."""
-    names = ["point", "status", "reason", *parameters(plan)]
+    varying = [name for name in ("reason", *parameters(plan)) if len({str(row.get(name)) for row in rows}) > 1]
+    names = ["point", "status", *varying]
     metric = [name for name in plan.space.sweep.compare.objectives if name != COST and "." not in name]
     ordered = sorted(rows, key=lambda row: (row["status"] == "done", row["point"]))[:MOST_ROWS]
     shown = [[plain(row.get(name)) for name in [*names, *metric]] for row in ordered]

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 def rows(plan: Plan) -> list[Row]:
     """A row per point, in the order of the file: status, parameters, and the metrics of a complete result.
 
-    status  ``done``, ``failed`` with its reason, ``missing``, or ``unrendered``.
+    status  ``done``, ``failed`` with its reason, ``missing``, ``skipped``, or ``unrendered``.
     twin    whether the point is the base with a latency off by a cycle, for the noise floor.
     """
     entries = {key: plan.store.get(key) for key, status in plan.status.items() if status == "done"}

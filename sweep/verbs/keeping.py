@@ -7,7 +7,8 @@ from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
-from rayplay.sweep.plan.plan import SKIPPED, make_plan
+from rayplay.sweep.plan.plan import make_plan
+from rayplay.sweep.plan.verdict import SKIPPED
 from rayplay.sweep.space.file import read_sweep
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.claims import living

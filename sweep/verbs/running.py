@@ -9,7 +9,8 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.drive.run import How, Ran, run, warn_about_workers
 from rayplay.sweep.executors.executor import EXECUTORS
-from rayplay.sweep.plan.plan import SKIPPED, Plan, make_plan
+from rayplay.sweep.plan.plan import Plan, make_plan
+from rayplay.sweep.plan.verdict import SKIPPED
 from rayplay.sweep.space.file import read_sweep
 from rayplay.sweep.store.store import Store
 from rayplay.sweep.verbs.arguments import add_sweep_verb, described

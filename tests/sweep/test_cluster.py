@@ -78,3 +78,56 @@ def test_an_array_of_jobs_shares_the_store(study: Path, steps: Path) -> None:
     assert len(counted(steps)) == 4
     ended = command(study, "run", "study.toml", "--executor", "slurm", "--slurm", "no_such=1")
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+
+
+def array(folder: Path, steps: Path) -> subprocess.Popen[str]:
+    """A driver of an array of one job on this machine, whose second point sleeps once."""
+    slow = planned(str(folder / "study.sweep")).missing()[1]
+    (steps / f"computed-{slow}").write_text("sleep 600")
+    words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml", "--executor", "slurm", "--workers", "1"]
+    driver = subprocess.Popen(
+        [*words, "--slurm", "cluster=local"], cwd=folder, env=environment(steps),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while slow not in counted(steps, "computed"):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    return driver
+
+
+def emptied(folder: Path) -> bool:
+    """Whether all claims are given back, after a while."""
+    deadline = time.monotonic() + 60
+    while list((folder / "study.sweep" / "claims").iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not list((folder / "study.sweep" / "claims").iterdir())
+
+
+def test_a_job_whose_time_is_up_is_queued_again_and_goes_on(study: Path, steps: Path) -> None:
+    """Slurm's warning before the time limit, as submitit asks for it; the next job finds the missing points."""
+    pytest.importorskip("submitit", reason="the extra slurm is not installed")
+    driver = array(study, steps)
+    job = worker_of_last_point(steps)
+    assert job is not None
+    os.kill(job, signal.SIGUSR2)
+    said, errors = driver.communicate(timeout=300)
+    assert driver.returncode == 0, errors
+    assert "4 of 4 points are done" in said
+    assert len(counted(steps)) == 5  # the point that slept began twice
+    assert emptied(study)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_array_cancels_its_jobs_and_says_how_to_go_on(
+    study: Path, steps: Path, number: signal.Signals
+) -> None:
+    pytest.importorskip("submitit", reason="the extra slurm is not installed")
+    driver = array(study, steps)
+    driver.send_signal(number)
+    _, said = driver.communicate(timeout=120)
+    assert driver.returncode == (130 if number == signal.SIGINT else 143)
+    assert "continue with: rayplay sweep run study.toml" in said
+    assert emptied(study)
+    ended = command(study, "run", "study.toml", steps=steps)
+    assert ended.returncode == 0, ended.stderr
+    assert "4 of 4 points are done" in ended.stdout

@@ -1,6 +1,5 @@
 """The table, the comparison and the page: missing points, the front, effects, escaping."""
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,6 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.sweep.drive.run import How, run
-from rayplay.sweep.explore.race import candidates, fitted, undecided
 from rayplay.sweep.plan.plan import Plan, make_plan
 from rayplay.sweep.show.compare import compare, dominates, pareto
 from rayplay.sweep.show.effects import effects
@@ -104,40 +101,3 @@ def test_an_unknown_objective_is_one_line(tmp_path: Path) -> None:
     plan = filled(str(tmp_path / "s"), lambda about: 1.0, compare={"objectives": {"gpu_cycle": "min"}})
     with pytest.raises(UserError, match="unknown metric 'gpu_cycle'; did you mean 'gpu_cycles'"):
         compare(plan, rows(plan))
-
-
-@drawn(
-    st.lists(st.tuples(st.floats(1, 2), st.integers(0, 6), st.floats(-0.004, 0.004)), min_size=6, max_size=24),
-    st.floats(0.5, 2.0),
-)
-def test_a_race_ends_with_the_whole_front(designs: list[tuple[float, int, float]], slope: float) -> None:
-    """As the cheap measure errs within its spread, the front of the few replays is the front of all."""
-    truth = {number: (slope * x + error,) for number, (x, _, error) in enumerate(designs)}
-    x = {number: (value,) for number, (value, _, _) in enumerate(designs)}
-    fixed = {number: (float(cost),) for number, (_, cost, _) in enumerate(designs)}
-    known = dict(itertools.islice(truth.items(), 4))
-    while left := undecided(candidates(x, known, fixed)):
-        known[left[0].number] = truth[left[0].number]
-    assert fitted([x[n][0] for n in range(3)], [truth[n][0] for n in range(3)]) is None
-    names = {"y": "min", "c": "min"}
-    whole = pareto([{"y": truth[n][0], "c": fixed[n][0]} for n in sorted(truth)], names)
-    outside = [number for number in whole if number not in known]
-    for number in outside:  # let go by an interval of 99 %: no worse than an error's width
-        better = [truth[n][0] for n in known if fixed[n][0] <= fixed[number][0]]
-        assert min(better) <= truth[number][0] + 0.02 * slope
-
-
-def test_a_budgeted_sweep_has_the_front_of_the_whole_one(tmp_path: Path) -> None:
-    grid = {"rt.warps": [1, 2, 4, 8], "l1.latency_cycles": [20, 30, 40]}
-    scenes = [{"scene": name, "size": "16x16"} for name in ("cornell", "wknd")]
-    tables_ = {"scenes": scenes, "gpus": ["mobile"], "design": {"grid": grid}, "compare": COMPARED | {"noise": False}}
-    found, store = space(given(tables_)), Store(str(tmp_path / "s"))
-    from rayplay.sweep.explore.budget import budgeted
-
-    few, _ = budgeted("study", found, store, How(workers=2))
-    assert few.plan.counts().keys() <= {"done", "skipped"}
-    front = compare(few.plan, rows(few.plan))
-    whole = run("study", found, store, How(workers=2))
-    assert whole.plan.counts().keys() == {"done"}
-    after = compare(whole.plan, rows(whole.plan))
-    assert [front.designs[n].name for n in front.front] == [after.designs[n].name for n in after.front]

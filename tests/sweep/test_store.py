@@ -24,7 +24,7 @@ METRICS: dict[str, float | None] = {"gpu_cycles": 100.0, "rt_efficiency": None}
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """A bucket of a local S3 server."""
-    pytest.importorskip("s3fs", reason="s3fs stands apart: make test-s3")
+    pytest.importorskip("s3fs", reason="the extra s3 is not installed")
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer("127.0.0.1", 0)

@@ -48,15 +48,33 @@ def test_each_column_must_be_there_whole_and_of_its_type(copy: Path, whole: byte
     with pytest.raises(FormatError, match=rf"table {table.name}: column {column.name} is missing; columns must be"):
         open_trace(copy)
     copy.write_bytes(whole)
-    if len(table.columns) > 1:  # a column alone says by itself how many rows there are
-        replace(copy, name, lambda group, last, values: group.create_dataset(last, data=values[:-1]))
-        with pytest.raises(FormatError, match=rf"table {table.name}"):
-            open_trace(copy).read(table.name)
-        copy.write_bytes(whole)
+    replace(copy, name, lambda group, last, values: group.create_dataset(last, data=values[:-1]))
+    with pytest.raises(FormatError, match=rf"table {table.name}"):
+        open_trace(copy).read(table.name)
+    copy.write_bytes(whole)
     other = np.zeros(3, np.int64 if column.dtype == STRING else np.float16)
     replace(copy, name, lambda group, last, values: group.create_dataset(last, data=other))
     with pytest.raises(FormatError, match=rf"table {table.name}, column {column.name}: type must be"):
         open_trace(copy)
+
+
+def test_a_table_whose_columns_are_all_cut_alike_is_found(copy: Path) -> None:
+    """Of a table with one column, and of any other; a file without the attribute is read as it was."""
+    with h5py.File(copy, "r+", libver="latest") as file:
+        for name in file["warps"]:
+            file["warps"][name].resize((len(file["warps"][name]) - 1,))
+        rows = int(file["warps"].attrs["rows"])
+    with pytest.raises(
+        FormatError, match=rf"table warps: must have {rows} rows, as its attribute says, not {rows - 1}"
+    ):
+        open_trace(copy)
+    with h5py.File(copy, "r+", libver="latest") as file:
+        file["warps"].attrs["rows"] = "many"
+    with pytest.raises(FormatError, match="attribute rows must be a whole number, not 'many'"):
+        open_trace(copy)
+    with h5py.File(copy, "r+", libver="latest") as file:
+        del file["warps"].attrs["rows"]
+    assert open_trace(copy).rows("warps") == rows - 1
 
 
 @pytest.mark.parametrize("name", ["accesses/address", "rays/node", "instructions/source_registers"])

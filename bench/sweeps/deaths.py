@@ -1,0 +1,71 @@
+"""A sweep on a local dask cluster of two workers, one of which is killed every few seconds.
+
+    python -m bench.sweeps.deaths                # 200 points, a death every 5 s
+    python -m bench.sweeps.deaths --every 20     # on a busy machine, where a worker needs longer than 5 s to start
+
+At the end: every point has a result, no point is called failed, and executions by points.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.sweeps.kills import family, file_of, tables
+from rayplay.sweep.plan.plan import make_plan
+from rayplay.sweep.space.file import given
+from rayplay.sweep.space.points import space
+from rayplay.sweep.store.store import Store
+
+
+def workers(driver: int) -> list[int]:
+    """Worker processes of the driver's cluster."""
+    found = []
+    for pid in family(driver):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"spawn_main" in words:
+            found.append(pid)
+    return sorted(found)
+
+
+def main() -> None:
+    """Kill, and look at the store."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--every", type=float, default=5.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder, steps = Path(name), Path(name) / "steps"
+        steps.mkdir()
+        (folder / "study.toml").write_text(file_of(options.points))
+        words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml", "--executor", "dask", "--workers", "2"]
+        environment = os.environ | {"RAYPLAY_SWEEP_STEPS": str(steps)}
+        begun, kills = time.monotonic(), 0
+        driver = subprocess.Popen([*words, "--quiet"], cwd=folder, env=environment)
+        due = None
+        while driver.poll() is None:
+            time.sleep(0.1)
+            if due is None and (steps / "steps").exists():
+                due = time.monotonic() + options.every
+            if due is not None and time.monotonic() >= due:
+                due += options.every
+                if found := workers(driver.pid):
+                    os.kill(found[kills % len(found)], signal.SIGKILL)
+                    kills += 1
+        plan = make_plan("study", space(given(tables(options.points))), Store(str(folder / "study.sweep")))
+        lines = (steps / "steps").read_text().splitlines()
+        started = sum(line.startswith("started") for line in lines)
+        print(f"exit code {driver.returncode}, {kills} workers killed, {time.monotonic() - begun:.0f} s")
+        print(f"points {options.points}: {dict(plan.counts())}; failures kept {len(plan.store.failed())}")
+        print(f"executions {started}, {started / options.points:.3f} a point (target 1.2)")
+
+
+if __name__ == "__main__":
+    main()
