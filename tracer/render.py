@@ -51,6 +51,7 @@ class Request:
     spheres: str = "together"
     program_variant: str = "optimised"
     record: str = "visits"
+    bvh: str = "bvh6"
     backend: str = "machine"
     resume: bool = False
     preview: int = 0
@@ -162,7 +163,7 @@ def _prepared(
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
     return prepare_image(
         scene, ptx.parse_file(request.program), read_config(request.config), sampling, selected, str(request.config),
-        request.traversal, request.hit_programs == "after", structure, record,
+        request.traversal, request.hit_programs == "after", structure, record, request.bvh,
     )  # fmt: skip
 
 
@@ -218,5 +219,6 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
 
 def _chosen(request: Request) -> dict[str, str]:
     """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
-    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised", "record": "visits"}
+    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised", "record": "visits",
+           "bvh": "bvh6"}  # fmt: skip
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}
