@@ -37,8 +37,8 @@ RECORDS = ("visits", "distances", "culled")
 SPHERES = ("together", "apart")
 BVHS = ("bvh6", "bvh8", "cwbvh8")  # tracer.bvh.layouts.LAYOUTS
 BVH_HELP = (
-    "layout of the acceleration structure: Vulkan-Sim's, 6 children in 64 B; 8 in 128 B; 8 in 80 B, packed, with leaves "
-    "of 48 B (Ylitie and others 2017)"
+    "layout of the acceleration structure: Vulkan-Sim's, 6 children in 64 B; 8 in 128 B; 8 in 80 B, packed, leaves "
+    "in 48 B (Ylitie and others 2017)"
 )
 RULES = ("hardware", "crisp")
 TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
