@@ -1,4 +1,4 @@
-"""Layouts of the acceleration structure: what a ray fetches in each, and the cycles of its replay.
+"""Layouts of the acceleration structure: records and bytes that a ray fetches in each, and the cycles of a replay.
 
     python -m bench.speed.layouts bunny wknd --size 128x128 --gpu mobile
 
@@ -36,7 +36,7 @@ HEADS = (
 
 
 def row(scene: str, name: str, size: tuple[int, int], gpu: str, folder: Path) -> list[str]:
-    """What a scene's rays fetch in a layout, and the cycles on a GPU."""
+    """Records and bytes that a scene's rays fetch in a layout, and the cycles on a GPU."""
     path = folder / f"{Path(scene).stem}-{name}.trace"
     render(
         Request(
