@@ -3,7 +3,7 @@
 Kinds and sizes: ``docs/sources/vulkan-sim.md#records``; everything lies on 64-byte blocks. A triangle's or
 sphere's record begins with its 8-byte descriptor, so both have one address and the ray fetches descriptor, then leaf.
 Numbers of fields are 32-bit words from the start of the record unless they say bytes. ``layouts.py`` has other widths
-and sizes by name: their internal nodes are those of ``EIGHT``.
+and sizes by name: their internal nodes have the fields ``EIGHT``.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ NODE_ORIGIN = 0
 
 
 class NodeFields(NamedTuple):
-    """Where the fields of an internal node are."""
+    """Places of the fields of an internal node."""
 
     width: int
     """Children at most."""

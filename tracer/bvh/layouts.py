@@ -1,6 +1,6 @@
 """Layouts of the acceleration structure by name: width of the nodes, sizes of the records, and their addresses.
 
-A layout changes which records there are and where they lie, never what a ray hits. The image that rays are traced in
+A layout changes the records and their places, never the hits of a ray. The image that rays are traced in
 has records on 64-byte blocks (``layout.py``); in a packed layout the nodes table has the addresses that the modelled
 hardware has, in the same memory: of each level its nodes, then its leaves, each behind the one before.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rayplay.tracer.bvh import layout
 
 PART_BYTES = 64
-"""What the nodes and the leaves of a level begin at a multiple of."""
+"""Alignment of the nodes and of the leaves of a level."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ Children = tuple[int, int, int]
 
 @compiled
 def children_of(wide: int, record: int, block: int) -> Children:
-    """Where the children of the node at ``block``, whose bytes are at ``record``, are."""
+    """Places of the children of the node at ``block``, whose bytes are at ``record``."""
     if wide:
         return block + load_u32(record + 4 * EIGHT.child_offset), record + EIGHT.child_bytes, EIGHT.blocks
     return block + load_u32(record + 4 * SIX.child_offset), record + SIX.child_bytes, SIX.blocks
