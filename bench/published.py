@@ -65,11 +65,12 @@ NOTES = """
   know of, the way down after a push, still misses.
 - Traces hold the visits that a traversal makes, so that a stack here has no entry that is culled before it is read;
   CoopRT alone is given the culled visits too.
-- CoopRT is ahead of both prefetchers, as published. Between TTP and treelets the order is not decided: in no scene do
-  they differ by more than the scene's noise floor. Treelets prefetch downwards as well and several times as much: a
-  fifth to a half of it is read, and DRAM reads grow by up to two fifths (1.38 times by TTP's authors), which this
-  GPU's DRAM, far from busy, gives away. `python -m bench.prefetch SCENE...` shows accuracy, misses and DRAM reads of
-  the two side by side, in both orders of traversal.
+- CoopRT is ahead of both prefetchers, as published. Between TTP and treelets the order is not decided: they differ by
+  0.2 to 7.8 %, in six scenes less than the scene's noise floor; in wknd, which leaves nothing to prefetch, by 2.0 %
+  with a floor of 1.7 %. Treelets prefetch downwards as well and several times as much: a fifth to a half of it is
+  read, and DRAM reads grow by up to two fifths (1.38 times by TTP's authors), which this GPU's DRAM, far from busy,
+  gives away. `python -m bench.prefetch SCENE...` shows accuracy, misses and DRAM reads of the two side by side, in
+  both orders of traversal.
 - Rays keep their order of visits: traversal ordered by treelets is not built.
 - Reordered rays are sorted at no cost, before every trace call; programs and their memory accesses stay in the
   order of pixels.
