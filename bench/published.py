@@ -81,14 +81,14 @@ NOTES = """
 | ref | 1.101 / 1.174 | 1.086 / 1.076 | 1.065 / 0.927 |
 | ref, `--traversal vulkan-sim` | 1.152 / 1.243 | 1.117 / 1.128 | 1.079 / 0.994 |
 
-At an eighth of the DRAM's clock the published order holds in all four traces (at a quarter in three), and treelets are
-near or below the 1.00 that TTP's authors measure: the cost of reads in vain decides. All that TTP prefetches is read
-(99 to 100 %), it takes away 8 to 18 % of the units' misses in the L1, and DRAM reads stay as they are. Of the chunks
-that treelets prefetch 26 to 33 % are read; 2 to 6 % of the misses
-go, and DRAM reads grow by 16 to 45 %: their gain must lie in misses that wait less, in the L2 or for data on
-its way, and `mobile` has DRAM to spare for it. The order of traversal (deeper stacks under Vulkan-Sim's) and 16 warps in the unit raise or lower both
-ideas and do not turn them. One replay each, `python -m bench.prefetch bunny ref --also rt.warps=16 --also
-dram.clock_khz=875000 --also dram.clock_khz=437500`.
+At an eighth of the DRAM's clock the published order holds in all four traces (at a quarter in three), and treelets
+are near or below the 1.00 that TTP's authors measure: the cost of reads in vain decides. All that TTP prefetches is
+read (99 to 100 %), it takes away 8 to 18 % of the units' misses in the L1, and DRAM reads stay as they are. Of the
+chunks that treelets prefetch 26 to 33 % are read; 2 to 6 % of the misses go, and DRAM reads grow by 16 to 45 %: their
+gain must lie in misses that wait less, in the L2 or for data on its way, and `mobile` has DRAM to spare for it. The
+order of traversal (deeper stacks under Vulkan-Sim's) and 16 warps in the unit raise or lower both ideas and do not
+turn them. One replay each, `python -m bench.prefetch bunny ref --also rt.warps=16 --also dram.clock_khz=875000 --also
+dram.clock_khz=437500`.
 """
 
 
