@@ -53,7 +53,15 @@ MAY_USE_NUMBAS = {
     "formats/guard/first_use.py",
     "formats/guard/numba_cache.py",
 }  # its events, and its cache in our stead
-DOORS = ("layers", "gpu", "gpu.description", "geometry")  # of replay, for zatel
+DOORS = (
+    "layers",
+    "gpu",
+    "gpu.description",
+    "geometry",
+    "energy.difference",
+    "energy.table",
+    "energy.write",
+)  # of replay, for zatel
 ZATEL_MAY_IMPORT = {"rayplay.replay", *(f"rayplay.replay.{door}" for door in DOORS)}
 
 

@@ -39,6 +39,11 @@ TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 RECORDS = ("visits", "distances", "culled")
 SPHERES = ("together", "apart")
+BVHS = ("bvh6", "bvh8", "cwbvh8")  # tracer.bvh.layouts.LAYOUTS
+BVH_HELP = (
+    "layout of the acceleration structure: Vulkan-Sim's, 6 children in 64 B; 8 in 128 B; 8 in 80 B, packed, leaves "
+    "in 48 B (Ylitie and others 2017)"
+)
 RULES = ("hardware", "crisp")
 TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
 TILINGS = ("linear", "block", "crisp")
@@ -122,6 +127,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "during the traversal, which waits for each of them, or after it as in Vulkan-Sim" + default)  # fmt: skip
     add("--spheres", choices=SPHERES, default="together", help="spheres in one bottom level of the acceleration "
         "structure, or each in its own with an instance, as in Vulkan-Sim's workloads" + default)  # fmt: skip
+    add("--bvh", choices=BVHS, default="bvh6", help=BVH_HELP + default)
     add("--record", choices=RECORDS, default="visits", help="what a trace tells of traversals: the records visited; "
         "distances: also each record's parent and entry distance; culled: also the visits that culling removed, for "
         "policies of the RT unit" + default)  # fmt: skip
@@ -181,6 +187,8 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError("--program-config needs --program")
     if options.program and options.program_variant != "optimised":
         raise UserError("--program-variant chooses among the built-in programs and must not be given with --program")
+    if options.traversal == "vulkan-sim" and options.bvh != "bvh6":
+        raise UserError(f"--bvh {options.bvh} must not be given with --traversal vulkan-sim, whose tree is bvh6")
     if options.bounces and not options.program and options.workload != "path-tracing":
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
     from rayplay.tracer.render import Request, preview_of, render
@@ -192,7 +200,7 @@ def _render(options: argparse.Namespace) -> int:
     program = options.program or PROGRAM_FOLDER / VARIANTS[options.program_variant] / f"{options.workload}.ptx"
     same = (
         "scene", "record", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "program_variant",
-        "pixels", "backend", "resume", "preview",
+        "bvh", "pixels", "backend", "resume", "preview",
     )  # fmt: skip
     request = Request(
         program=program,

@@ -57,6 +57,7 @@ class Request:
     spheres: str = "together"
     program_variant: str = "optimised"
     record: str = "visits"
+    bvh: str = "bvh6"
     backend: str = "machine"
     resume: bool = False
     preview: int = 0
@@ -166,7 +167,7 @@ def _prepared(
     record: str = "visits",
 ) -> Prepared:
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
-    chosen = request.traversal, request.hit_programs == "after", structure, record
+    chosen = request.traversal, request.hit_programs == "after", structure, record, request.bvh
     bound = _bound(scene, request)
     if bound is not None:
         place = str(request.program)
@@ -248,5 +249,6 @@ def program_files(request: Request) -> list[Path]:
 
 def _chosen(request: Request) -> dict[str, str]:
     """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
-    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised", "record": "visits"}
+    old = {"hit_programs": "during", "spheres": "together", "program_variant": "optimised", "record": "visits",
+           "bvh": "bvh6"}  # fmt: skip
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from rayplay.policy import FAR, compiled, hook, parameter, rays, rt
+from rayplay.policy import FAR, compiled, hook, lowest_bit, parameter, rays, rt
 
 NEEDS = ("rays",)
 PARAMETERS = {
@@ -29,17 +29,18 @@ OPEN, WAITING, TURN, NEWEST, CHANGED, CHOSEN = range(6)
 
 
 def arrays(unit, state, parameters):
-    """By lane its packet (-1 waits, -2 has none), bucket, and whether its record was requested; by unit its packets."""
+    """By lane its packet (-1 waits, -2 has none), place in it, bucket; by unit its packets."""
     if parameters["grid_bits"] > 8 or parameters["sphere_bits"] > 8:
         raise ValueError("grid_bits and sphere_bits must be at most 8")
     units, lanes, packets = len(state.unit), state.lane.shape[1], parameters["max_packets"]
     return {
-        "packet": np.full(lanes, -2), "bucket": np.zeros(lanes, int), "awaits": np.zeros(lanes, int),
+        "packet": np.full(lanes, -2), "place": np.zeros(lanes, int), "bucket": np.zeros(lanes, int),
         "pool": np.zeros((units, state.warps * LANES), int),  # rows of lanes that wait, in the order of their coming
         "member": np.zeros((units * packets, LANES), int), "size": np.zeros(units * packets, int),
         "left": np.zeros(units * packets, int), "filled": np.zeros((units, BUCKETS), int),
         "unit": np.tile([0, 0, 0, 0, 1, -1], (units, 1)),
-        "asking": state.slot[:, 0] * 0,  # by slot: lanes that asked when the choice was made
+        "wanting": np.zeros((units, state.warps * LANES), int),
+        "asking": state.slot[:, 0] * 0, "awaits": state.slot[:, 0] * 0,  # by slot: when chosen; records requested
     }  # fmt: skip
 
 
@@ -68,9 +69,9 @@ def hash_of(own, records, ray):
 @hook("rt.entered")
 def insert(state, own, records, sm, at, now):
     """Each lane with a ray waits in its bucket."""
-    core = at // state.warps
+    core, own.awaits[at] = at // state.warps, 0
     for row in range(at * LANES, (at + 1) * LANES):
-        own.packet[row], own.awaits[row] = -2, 0
+        own.packet[row] = -2
         if state.slot[at, rt.OPEN] >> (row - at * LANES) & 1:
             own.packet[row], own.bucket[row] = -1, hash_of(own, records, state.lane[rt.RAY, row])
             own.filled[core, own.bucket[row]] += 1
@@ -111,40 +112,49 @@ def fill(own, core, packet):
         row = pool[core, place]
         if own.bucket[row] == bucket and size < LANES:
             own.member[packet, size] = row
-            own.packet[row] = packet
+            own.packet[row], own.place[row] = packet, size
             size += 1
         else:
             pool[core, kept] = row
             kept += 1
     own.filled[core, bucket] -= size
     own.size[packet] = own.left[packet] = size
-    own.unit[core, WAITING] = kept
-    own.unit[core, CHANGED] = 1
+    own.unit[core, WAITING], own.unit[core, CHANGED] = kept, 1
 
 
 @compiled
-def may_ask(state, own, row):
-    """Whether a lane has a record to ask for that no request of its packet brings."""
-    return state.slot[row // LANES, rt.ASKING] >> (row & (LANES - 1)) & 1 and not own.awaits[row]
+def wanting(state, own, core):
+    """Find the lanes that ask for a record, of the first packet in turn that has some; returns how many."""
+    count, soonest, first = 0, own.max_packets, core * own.max_packets + own.unit[core, TURN]
+    for at in range(core * state.warps, (core + 1) * state.warps):
+        rest = state.slot[at, rt.ASKING] & ~own.awaits[at]
+        while rest:
+            row = at * LANES + lowest_bit(rest)
+            rest &= rest - 1
+            turn = own.packet[row] - first if own.packet[row] >= 0 else soonest + 1
+            turn += own.max_packets if turn < 0 else 0
+            if turn < soonest:
+                soonest, count = turn, 0
+            if turn == soonest:
+                own.wanting[core, count] = row
+                count += 1
+    return count
 
 
 @compiled
-def most_wanted(state, own, packet):
-    """The lane whose record most of a packet's rays ask for, of equals the lowest address; -1 where none asks."""
-    best, most, lane = -1, 0, state.lane
-    for first in range(own.size[packet]):
-        row = own.member[packet, first]
-        if own.packet[row] != packet or not may_ask(state, own, row):
+def most_wanted(state, own, core):
+    """The lane whose record most of the packet's rays ask for, of equals the lowest address; -1 where none asks."""
+    best, most, address, base = -1, 0, 0, state.lane[rt.BASE]
+    count = wanting(state, own, core)
+    for first in range(count):
+        row, number = own.wanting[core, first], 0
+        if best >= 0 and base[row] == address:
+            best = row if own.place[row] < own.place[best] else best
             continue
-        address, number = lane[rt.BASE, row], 0
-        if best >= 0 and lane[rt.BASE, best] == address:
-            continue
-        for second in range(own.size[packet]):
-            other = own.member[packet, second]
-            if lane[rt.BASE, other] == address and own.packet[other] == packet and may_ask(state, own, other):
-                number += 1
-        if number > most or (number == most and address < lane[rt.BASE, best]):
-            best, most = row, number
+        for second in range(first, count):
+            number += base[own.wanting[core, second]] == base[row]
+        if number > most or (number == most and base[row] < address):
+            best, most, address = row, number, base[row]
     return best
 
 
@@ -156,11 +166,7 @@ def scheduled(state, own, core):
         if own.asking[at] != state.slot[at, rt.ASKING]:
             own.asking[at], unit[core, CHANGED] = state.slot[at, rt.ASKING], 1
     if unit[core, CHANGED]:
-        unit[core, CHANGED], unit[core, CHOSEN] = 0, -1
-        for turn in range(own.max_packets):
-            packet = core * own.max_packets + (unit[core, TURN] + turn) % own.max_packets
-            if own.left[packet] and unit[core, CHOSEN] < 0:
-                unit[core, CHOSEN] = most_wanted(state, own, packet)
+        unit[core, CHANGED], unit[core, CHOSEN] = 0, most_wanted(state, own, core)
     return unit[core, CHOSEN]
 
 
@@ -187,18 +193,18 @@ def route(state, own, sm, core, at, record, chunk, answer, now):
     """All rays of the packet that want the record wait for this request, and the next packet has its turn."""
     if chunk > 0 or record & 15 == rays.UNDEFINED:
         return
-    row = own.unit[core, CHOSEN]
-    if row < 0 or state.lane[rt.BASE, row] != record >> rays.ADDRESS_SHIFT or own.awaits[row]:
+    row, base = own.unit[core, CHOSEN], record >> rays.ADDRESS_SHIFT
+    if row < 0 or state.lane[rt.BASE, row] != base or own.awaits[row // LANES] >> row % LANES & 1:
         return
-    packet = own.packet[row]
+    packet, own.unit[core, CHANGED] = own.packet[row], 1
     for place in range(own.size[packet]):
         other = own.member[packet, place]
-        is_free = other == row or (own.packet[other] == packet and may_ask(state, own, other))
-        if is_free and state.lane[rt.BASE, other] == record >> rays.ADDRESS_SHIFT:
-            own.awaits[other] = 1
+        slot, bit = other // LANES, 1 << other % LANES
+        is_free = other == row or state.slot[slot, rt.ASKING] & ~own.awaits[slot] & bit
+        if is_free and own.packet[other] == packet and state.lane[rt.BASE, other] == base:
+            own.awaits[slot] |= bit
             own.counters[sm, SERVED] += 1
     own.unit[core, TURN] = packet - core * own.max_packets
-    own.unit[core, CHANGED] = 1
     own.counters[sm, REQUESTS] += 1
 
 
@@ -212,7 +218,7 @@ def serves_all(state, own):
 def move_on(state, own, records, sm, at, lane, kind, now):
     """The ray asks for its next record; after its last it leaves its packet, or the pool."""
     core, row = at // state.warps, at * LANES + lane
-    own.awaits[row] = 0
+    own.awaits[at] &= ~(1 << lane)
     own.unit[core, CHANGED] = 1
     if state.slot[at, rt.OPEN] >> lane & 1:
         return

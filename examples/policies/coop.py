@@ -9,7 +9,7 @@ record that waits to be requested as the hit comes is read all the same.
 
 import numpy as np
 
-from rayplay.policy import compiled, hook, parameter, rays, rt
+from rayplay.policy import compiled, hook, lowest_bit, parameter, rays, rt
 
 NEEDS = ("subtrees", "distances", "culled", "rays")
 PARAMETERS = {
@@ -25,21 +25,21 @@ FIRST, END = 0, 1
 
 def arrays(unit, state, parameters):
     """By lane: whose ray it works for, and stretches of that ray's records left to it, from the warp's first record;
-    of a ray the distance of its nearest hit; by slot whether no lane can help until a record is complete."""
+    of a ray the distance of its nearest hit; by slot the lanes that have nothing to give before their next record."""
     if parameters["group"] not in GROUPS:
         raise ValueError(f"group must be one of {GROUPS}, not {parameters['group']}")
     lanes, slots = state.lane.shape[1], len(state.slot)
     return {
         "main": np.zeros(lanes, int), "count": np.zeros(lanes, int), "stretch": np.zeros((lanes, 2 * STRETCHES), int),
         "limit": np.zeros(lanes, int), "last": np.zeros(lanes, int), "first_hit_ends": np.zeros(lanes, int),
-        "is_quiet": np.zeros(slots, int),
+        "nothing": np.zeros(slots, int),
     }  # fmt: skip
 
 
 @hook("rt.entered")
 def begin(state, own, records, sm, at, now):
     """Each lane with a ray has all that is behind its front record."""
-    own.is_quiet[at] = 0
+    own.nothing[at] = 0
     for row in range(at * LANES, (at + 1) * LANES):
         own.count[row], own.main[row] = 0, row
         if state.slot[at, rt.OPEN] >> (row - at * LANES) & 1:
@@ -74,7 +74,7 @@ def next_record(state, own, records, sm, at, lane, record, now):
     """Choose the first record of the lane's stretches that no hit has spared."""
     row, warp_first = at * LANES + lane, state.slot[at, rt.FIRST_RECORD]
     main = own.main[row]
-    own.is_quiet[at] = 0
+    own.nothing[at] &= ~(1 << lane)
     if record >= 0:
         note_hit(own, records, sm, main, record)
     while own.count[row]:
@@ -103,20 +103,20 @@ def note_hit(own, records, sm, main, record):
 @hook("rt.start_lane")
 def take_over(state, own, records, sm, at, idle, now):
     """Choose the lowest idle lane of the first group in which a lane has an entry to give; it has it from now on."""
-    if own.is_quiet[at]:
+    able = state.slot[at, rt.OPEN] & ~own.nothing[at]
+    if able == 0:
         return -1
-    lanes = own.group
-    for start in range(0, LANES, lanes):
-        helper = start
-        while helper < start + lanes and idle >> helper & 1 == 0:
-            helper += 1
-        if helper == start + lanes:
-            continue
-        for lane in range(start, start + lanes):
-            if state.slot[at, rt.OPEN] >> lane & 1 and give(state, own, records, sm, at, lane, helper):
+    for start in range(0, LANES, own.group):
+        group = ((1 << own.group) - 1) << start
+        rest = able & group if idle & group else 0
+        while rest:
+            lane = lowest_bit(rest)
+            rest &= rest - 1
+            helper = lowest_bit(idle & group)
+            if give(state, own, records, sm, at, lane, helper):
                 own.counters[sm, TAKEN] += 1
                 return helper
-    own.is_quiet[at] = 1
+            own.nothing[at] |= 1 << lane
     return -1
 
 

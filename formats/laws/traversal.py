@@ -44,7 +44,7 @@ def traversal_batches(trace: Trace) -> Iterator[Traversals]:
 
 
 def parents_lead_to_records(trace: Trace) -> Iterator[Problem]:
-    """Every record has a parent that can lead to it: headers none, roots a header, leaves a descriptor."""
+    """Every record has a parent that can lead to it: headers none, roots a header, leaves a descriptor if there are."""
     law, table = "parents_lead_to_records", "parents"
     if table not in trace.tables:
         return
@@ -57,7 +57,8 @@ def parents_lead_to_records(trace: Trace) -> Iterator[Problem]:
     known = (parent >= 0) & (parent < len(kind))
     above = np.where(known, kind[np.where(known, parent, 0)], len(NODE_KINDS))
     fits = np.isin(kind, (INTERNAL, INSTANCE, DESCRIPTOR)) & (above == INTERNAL)
-    fits |= (kind == INTERNAL) & (above == HEADER) | np.isin(kind, (TRIANGLE, PROCEDURAL)) & (above == DESCRIPTOR)
+    above_leaf = DESCRIPTOR if (kind == DESCRIPTOR).any() else INTERNAL
+    fits |= (kind == INTERNAL) & (above == HEADER) | np.isin(kind, (TRIANGLE, PROCEDURAL)) & (above == above_leaf)
     fits |= (kind == HEADER) & (parent == -1)
     message = "parent must be -1 of a header, a descriptor of a leaf, else an internal node or a root's header"
     yield from where(law, table, ~fits, parent, message)

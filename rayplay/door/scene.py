@@ -13,7 +13,7 @@ from rayplay.formats.guard.command import add_limits
 from rayplay.formats.guard.first_use import first_use
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
-from rayplay.tracer.__main__ import SPHERES, TRACER_SECONDS, TRAVERSALS
+from rayplay.tracer.__main__ import BVHS, SPHERES, TRACER_SECONDS, TRAVERSALS
 
 if TYPE_CHECKING:
     from rayplay.report.tree import Survey
@@ -31,6 +31,9 @@ def parser(verb: str) -> Parser:
                       "builds for Vulkan-Sim, as with rayplay trace (default: %(default)s)")  # fmt: skip
     made.add_argument("--spheres", choices=SPHERES, default="together", help="spheres in one bottom level, or each in "
                       "its own (default: %(default)s)")  # fmt: skip
+    made.add_argument(
+        "--bvh", choices=BVHS, default="bvh6", help="layout, as with rayplay trace (default: %(default)s)"
+    )
     made.add_argument("--out", type=location, metavar="NAME.html", help="page to write (default: SCENE-bvh.html, here)")
     add_limits(made)
     made.set_defaults(perform=perform)
@@ -63,6 +66,7 @@ def surveyed(arguments: argparse.Namespace, progress: Callable[[], object]) -> "
     from rayplay.report.tree import Survey
     from rayplay.tracer.bvh.build import build_acceleration
     from rayplay.tracer.bvh.decode import decode
+    from rayplay.tracer.bvh.layouts import LAYOUTS
     from rayplay.tracer.bvh.quality import quality
     from rayplay.tracer.bvh.xray import x_ray
     from rayplay.tracer.scenes import load
@@ -77,7 +81,7 @@ def surveyed(arguments: argparse.Namespace, progress: Callable[[], object]) -> "
         scene = replace(scene, spheres=replace(scene.spheres, apart=True))
     if as_embree:
         scene = moved_into_world(scene)
-    acceleration = build_acceleration(scene, 0, as_embree)
+    acceleration = build_acceleration(scene, 0, as_embree, named=LAYOUTS[arguments.bvh])
     progress()
     decoded = decode(acceleration)
     found = quality(acceleration, decoded, trace)

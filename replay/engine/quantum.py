@@ -203,7 +203,22 @@ def close_quantum(engine: Engine, stop: int) -> int:
     if soonest == FAR:
         return DONE if dispatch.is_empty(ctas) else STUCK
     clock[rounds.NOW] = min(max(soonest, until), stop)
-    return KERNEL_OVER if dispatch.any_over(ctas, clock[rounds.NOW]) else RUNNING
+    is_over = dispatch.any_over(ctas, clock[rounds.NOW])
+    if clock[rounds.NOW] > until and (is_over or clock[rounds.NOW] == stop) and not ports.lockstep:
+        catch_up(engine, clock[rounds.NOW])
+    return KERNEL_OVER if is_over else RUNNING
+
+
+@compiled
+def catch_up(engine: Engine, now: int) -> None:
+    """Bring the memory partitions to ``now``, which the SMs have skipped to, before Python reads counters.
+
+    They may have work of which no SM waits for the end, and would be behind by as much as the last quantum was short.
+    """
+    memory = engine.memory
+    routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, now)
+    for controller in range(memory.l2.controllers):
+        partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
 
 
 @compiled

@@ -26,9 +26,9 @@ class Image:
         self.base = acceleration.base_address
         self.data = acceleration.image.tobytes()
         kinds = acceleration.node_kind
-        self.row = {
-            (int(a), int(k) == 3): r for r, (a, k) in enumerate(zip(acceleration.node_address, kinds, strict=True))
-        }
+        self.is_wide, self.has_descriptors = acceleration.layout.node.width == 8, bool((kinds == 3).any())
+        places = self.base + 64 * acceleration.node_block.astype(np.int64)
+        self.row = {(int(a), int(k) == 3): r for r, (a, k) in enumerate(zip(places, kinds, strict=True))}
 
     def read(self, layout: str, address: int) -> tuple:
         return struct.unpack_from("<" + layout, self.data, address - self.base)
@@ -41,17 +41,22 @@ class Image:
         return values[:3], values[3:]
 
     def children(self, node: int) -> list[Child]:
-        origin, (offset,) = self.read("3f", node), self.read("i", node + 12)
-        assert self.read("B", node + 16) == (INTERNAL,)
-        exponents, codes = self.read("3b", node + 18), self.read("6B", node + 22)
-        bounds = self.read("36B", node + 28)
+        if self.is_wide:
+            *origin, x, y, z, kind, offset = self.read("3f3bBi", node)
+            exponents, codes, bounds = (x, y, z), self.read("8B", node + 24), self.read("48B", node + 32)
+            step, behind = 8, 24
+        else:
+            *origin, offset, kind, x, y, z = self.read("3fiBx3b", node)
+            exponents, codes, bounds = (x, y, z), self.read("6B", node + 22), self.read("36B", node + 28)
+            step, behind = 12, 6
+        assert kind == INTERNAL
         found, address = [], node + 64 * offset
         for slot, code in enumerate(codes):
             if code == 0:
                 assert not any(codes[slot:]), "empty slots come last"
                 break
-            low = tuple(_bound(origin, exponents, bounds, axis, 0, slot) for axis in range(3))
-            high = tuple(_bound(origin, exponents, bounds, axis, 6, slot) for axis in range(3))
+            low = tuple(_bound(origin, exponents, bounds[step * axis + slot], axis) for axis in range(3))
+            high = tuple(_bound(origin, exponents, bounds[step * axis + behind + slot], axis) for axis in range(3))
             found.append(Child(code >> 4, address, low, high))
             address += 64 * (code & 15)
         return found
@@ -66,9 +71,9 @@ class Image:
         return np.array(self.read("9f", leaf + 16), np.float32).reshape(3, 3)
 
 
-def _bound(origin: tuple, exponents: tuple, bounds: tuple, axis: int, end: int, slot: int) -> float:
+def _bound(origin: list, exponents: tuple, bound: int, axis: int) -> float:
     step = np.float32(2.0) ** np.float32(exponents[axis] - 8)
-    return float(np.float32(origin[axis]) + np.float32(bounds[12 * axis + end + slot]) * step)
+    return float(np.float32(origin[axis]) + np.float32(bound) * step)
 
 
 def records_of_ray(image: Image, header: int, origin: np.ndarray, direction: np.ndarray, t_max: float) -> list[int]:
@@ -108,7 +113,8 @@ def _instance(
         if kind == INTERNAL:
             _descend(image, address, moved, turned, nearest, rows, stack)
             continue
-        rows += [image.row[address, True], image.row[address, False]]
+        rows += [image.row[address, True]] if image.has_descriptors else []
+        rows += [image.row[address, False]]
         t = triangle_distance(image.vertices(address), moved, turned)
         if t is not None and 0 <= t <= t_max:
             rows[-1] |= 1 << 31

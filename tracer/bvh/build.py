@@ -1,4 +1,4 @@
-"""The acceleration structure of a scene: two levels of 6-wide trees, as the bytes that lie in device memory.
+"""The acceleration structure of a scene: two levels of wide trees, as the bytes that lie in device memory.
 
 One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), and a top level over the instances; the
 spheres' are the last, with the identity transform. Records, sizes and packing order:
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.bvh import layout
 from rayplay.tracer.bvh.instances import BOX_SLACK, Placed, all_instances, world_boxes, write_instances
+from rayplay.tracer.bvh.layouts import BVH6, Layout
 from rayplay.tracer.bvh.pack import block_kinds, collapse, pack, write_procedural, write_triangles
 from rayplay.tracer.bvh.split import boxes, split_boxes, triangle_boxes
 from rayplay.tracer.scenes.description import Geometry, Scene
 
 NO_RECORD = 255
-_KIND_BYTES = np.array([layout.KIND_BYTES[code] for code in range(len(layout.KIND_BYTES))], np.uint16)
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,11 @@ class Acceleration:
     """uint32[blocks, 16]: the image; word 0 lies at ``base_address``."""
     top_block: int
     """Block of the top level's header."""
-    top_row: NDArray[np.uint32]
-    """uint32[blocks - top_block]: row in the nodes table of the record at each block of the top level. Below
-    ``top_block`` the row is the block's number."""
+    block_row: NDArray[np.uint32]
+    """uint32[blocks]: row in the nodes table of the record at each block; of six-wide nodes the block's number below
+    ``top_block``."""
+    node_block: NDArray[np.uint32]
+    """uint32[rows]: block of each row of the nodes table."""
     node_address: NDArray[np.uint64]
     node_bytes: NDArray[np.uint16]
     node_kind: NDArray[np.uint8]
@@ -60,6 +62,7 @@ class Acceleration:
     instance_geometry: NDArray[np.uint32]
     """uint32[instances]: number in ``geometries`` of the first geometry of each instance."""
     statistics: Statistics
+    layout: Layout = BVH6
 
     @property
     def image(self) -> NDArray[np.uint8]:
@@ -92,6 +95,11 @@ class _Tree:
         return (len(self.node_child) + 1) // 2
 
     @property
+    def records(self) -> int:
+        """Header, internal nodes and leaves."""
+        return 1 + len(self.wide) + self.primitives
+
+    @property
     def low(self) -> NDArray[np.float32]:
         return self.node_box[0, :3]
 
@@ -99,9 +107,9 @@ class _Tree:
     def high(self) -> NDArray[np.float32]:
         return -self.node_box[0, 4:7]
 
-    def blocks(self, leaf_blocks: int = 1) -> int:
-        """Header, internal nodes and leaves."""
-        return 1 + len(self.wide) + leaf_blocks * self.primitives
+    def blocks(self, node_blocks: int, leaf_blocks: int = 1) -> int:
+        """That its records take."""
+        return 1 + node_blocks * len(self.wide) + leaf_blocks * self.primitives
 
 
 @dataclass(eq=False)
@@ -121,16 +129,16 @@ class Structure:
         """Whether it holds the trees of a frame."""
         return self._top is not None
 
-    def bottoms(self, scene: Scene, as_embree: bool) -> list[_Tree | None]:
+    def bottoms(self, scene: Scene, as_embree: bool, width: int) -> list[_Tree | None]:
         """Trees of ``_bottom_trees``, of the first scene that was asked for."""
         if self._bottoms is None:
-            self._bottoms = _bottom_trees(scene, as_embree)
+            self._bottoms = _bottom_trees(scene, as_embree, width)
         return self._bottoms
 
-    def top(self, rows: NDArray[np.float32], as_embree: bool) -> _Tree:
+    def top(self, rows: NDArray[np.float32], as_embree: bool, width: int) -> _Tree:
         """The tree over the boxes of all instances."""
         if self._top is None or not self.refit:
-            self._top = _tree(rows, as_embree)
+            self._top = _tree(rows, as_embree, width)
         else:
             self._top = _refitted(self._top, rows)
         return self._top
@@ -149,62 +157,64 @@ def _refitted(tree: _Tree, rows: NDArray[np.float32]) -> _Tree:
 
 
 def build_acceleration(
-    scene: Scene, base_address: int, as_embree: bool = False, structure: Structure | None = None
+    scene: Scene, base_address: int, as_embree: bool = False, structure: Structure | None = None, named: Layout = BVH6
 ) -> Acceleration:
     """Build the structure of ``scene`` for an image that will lie at ``base_address``, a multiple of 64.
 
     structure  trees of an animation of which ``scene`` is a frame.
+    named      layout of the records.
 
     Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, triangles by
     kind).
     """
     if base_address % layout.BLOCK_BYTES:
         raise ValueError(f"the image must lie at a multiple of {layout.BLOCK_BYTES} bytes, not at {base_address:#x}")
-    structure = structure or Structure()
-    bottoms = structure.bottoms(scene, as_embree)
+    structure, node = structure or Structure(), named.node
+    bottoms = structure.bottoms(scene, as_embree, node.width)
     instances = all_instances(scene)
     hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
     placed = Placed(*(column[hittable] for column in instances))
     bounds = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
-    top = structure.top(boxes(*world_boxes(placed, bounds, 0.0 if as_embree else BOX_SLACK)), as_embree)
-    first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
+    top = structure.top(boxes(*world_boxes(placed, bounds, 0.0 if as_embree else BOX_SLACK)), as_embree, node.width)
+    first_block = np.cumsum([0] + [tree.blocks(node.blocks) if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
-    words = np.zeros((top_block + top.blocks(leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)
+    words = np.zeros((top_block + top.blocks(node.blocks, leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)
     first_geometry = _first_geometries(scene, len(bottoms))
-    bottom_rows = top_block + 1 + len(top.wide) + top.primitives
-    row, kinds = bottom_rows, scene.kinds()
+    row, kinds = sum(tree.records for tree in (*bottoms, top) if tree), scene.kinds()  # of the first descriptor
     leaf_blocks = []
     for index, tree in enumerate(bottoms):
         if tree:
-            leaf_blocks.append(_write_bottom(scene, kinds, index, tree, words, int(first_block[index]), row, as_embree))
+            first = int(first_block[index])
+            leaf_blocks.append(_write_bottom(scene, kinds, index, tree, words, first, row, as_embree, node))
             row += tree.primitives
-    top_leaf = pack(top.wide, top.node_box, top.node_child, layout.INSTANCE, words, top_block, as_embree)
+    top_leaf = pack(top.wide, top.node_box, top.node_child, layout.INSTANCE, words, top_block, as_embree, node)
     write_instances(words, top_leaf, placed, base_address + layout.BLOCK_BYTES * first_block, first_geometry)
-    top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
+    rows = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, named)
+    block_row, block, offset, kind = rows
     return Acceleration(
-        scene, base_address, words, top_block, top_row, address, _KIND_BYTES[kind], kind, scene.geometries(),
-        first_geometry[instances.bottom], _statistics(scene, bottoms, top, words),
+        scene, base_address, words, top_block, block_row, block, base_address + offset, named.kind_bytes[kind], kind,
+        scene.geometries(), first_geometry[instances.bottom], _statistics(scene, bottoms, top, words), named,
     )  # fmt: skip
 
 
-def _tree(rows: NDArray[np.float32], as_embree: bool) -> _Tree:
+def _tree(rows: NDArray[np.float32], as_embree: bool, width: int) -> _Tree:
     count = len(rows)
     node_box = np.empty((2 * count - 1, 8), np.float32)
     node_child = np.empty(2 * count - 1, np.int32)
     split_boxes(rows, node_box, node_child, as_embree)
-    wide = np.empty((max(count - 1, 1), 6), np.int32)
+    wide = np.empty((max(count - 1, 1), width), np.int32)
     wide_count, depth, entries = collapse(node_box, node_child, wide, as_embree)
     return _Tree(node_box, node_child, wide[:wide_count], depth, entries)
 
 
-def _bottom_trees(scene: Scene, as_embree: bool) -> list[_Tree | None]:
+def _bottom_trees(scene: Scene, as_embree: bool, width: int) -> list[_Tree | None]:
     """One tree per mesh, None where it has no triangle, then the trees of the spheres."""
     trees: list[_Tree | None] = []
     for mesh in scene.meshes:
         rows = triangle_boxes(mesh.vertices, mesh.triangles)
-        trees.append(_tree(rows, as_embree) if len(rows) else None)
+        trees.append(_tree(rows, as_embree, width) if len(rows) else None)
     for number in range(scene.spheres.instance_count):
-        trees.append(_tree(boxes(*_sphere_boxes(scene, number, as_embree)), as_embree))
+        trees.append(_tree(boxes(*_sphere_boxes(scene, number, as_embree)), as_embree, width))
     return trees
 
 
@@ -225,19 +235,19 @@ def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
 
 def _write_bottom(
     scene: Scene, kinds: NDArray[np.uint8], index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int,
-    as_embree: bool,
+    as_embree: bool, node: layout.NodeFields,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
     if index >= len(scene.meshes):
         number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
-        leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.PROCEDURAL, words, first, as_embree)
+        leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.PROCEDURAL, words, first, as_embree, node)
         write_procedural(words, leaf, number, *_sphere_boxes(scene, number, as_embree), row)
         return leaf
     mesh = scene.meshes[index]
     geometries = list(scene.geometries_of(index, kinds))
     begins = np.array([geometry.first_primitive for geometry in geometries], np.int64)
     opaque = np.array([geometry.opaque for geometry in geometries], bool)
-    leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.TRIANGLE, words, first, as_embree)
+    leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.TRIANGLE, words, first, as_embree, node)
     write_triangles(words, leaf, mesh.vertices, mesh.triangles, begins, opaque, row)
     return leaf
 
@@ -248,20 +258,23 @@ def _node_columns(
     top_block: int,
     first_block: NDArray[np.int64],
     leaf_blocks: list[NDArray[np.int64]],
-    base_address: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint8]]:
-    """Rows of the top level's blocks, and address and kind of every row of the nodes table."""
+    named: Layout,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint8]]:
+    """Row of every block; block, offset in bytes and kind of every row of the nodes table."""
     kinds = np.full(len(words), NO_RECORD, np.uint8)
     for index, tree in enumerate(bottoms):
         if tree:
-            block_kinds(words, int(first_block[index]), kinds[: first_block[index + 1]])
-    block_kinds(words, top_block, kinds)
+            block_kinds(words, int(first_block[index]), kinds[: first_block[index + 1]], named.node)
+    block_kinds(words, top_block, kinds, named.node)
     has_record = kinds != NO_RECORD
-    top_row = (top_block - 1 + np.cumsum(has_record[top_block:])).astype(np.uint32)
-    blocks = np.concatenate([np.flatnonzero(has_record), *leaf_blocks]).astype(np.uint64)
-    descriptors = sum(len(leaf) for leaf in leaf_blocks)
-    kind = np.concatenate([kinds[has_record], np.full(descriptors, layout.DESCRIPTOR, np.uint8)])
-    return top_row, base_address + layout.BLOCK_BYTES * blocks, kind
+    block_row = (np.cumsum(has_record) - 1).astype(np.uint32)
+    blocks, kind = np.flatnonzero(has_record), kinds[has_record]
+    offset = named.offsets(blocks, kind)
+    if named.has_descriptors:
+        leaves = np.concatenate(leaf_blocks)
+        blocks, offset = np.concatenate([blocks, leaves]), np.concatenate([offset, offset[block_row[leaves]]])
+        kind = np.concatenate([kind, np.full(len(leaves), layout.DESCRIPTOR, np.uint8)])
+    return block_row, blocks.astype(np.uint32), offset.astype(np.uint64), kind
 
 
 def _statistics(scene: Scene, bottoms: list[_Tree | None], top: _Tree, words: NDArray[np.uint32]) -> Statistics:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.bvh import layout
 from rayplay.tracer.bvh.build import Acceleration
+from rayplay.tracer.bvh.layout import NodeFields
 
 ROOT_BLOCKS = 1
 """From a header to its root."""
@@ -53,8 +54,8 @@ class Decoded(NamedTuple):
 
 def decode(acceleration: Acceleration) -> Decoded:
     """Decode the image of a structure."""
-    words = acceleration.words
-    top = decode_level(words, acceleration.top_block)
+    words, node = acceleration.words, acceleration.layout.node
+    top = decode_level(words, acceleration.top_block, node)
     records = words[top.block[top.is_leaf]]  # its first block
     second = words[top.block[top.is_leaf] + 1]
     child = layout.INSTANCE_CHILD - layout.BLOCK_WORDS
@@ -62,11 +63,11 @@ def decode(acceleration: Acceleration) -> Decoded:
     header = (address.astype(np.int64) - acceleration.base_address) // layout.BLOCK_BYTES
     headers, bottom = np.unique(header, return_inverse=True)
     matrix = np.concatenate([records, second], axis=1).view(np.float32)[:, layout.INSTANCE_WORLD_TO_OBJECT :][:, :12]
-    bottoms = [decode_level(words, int(block)) for block in headers]
+    bottoms = [decode_level(words, int(block), node) for block in headers]
     return Decoded(top, bottoms, bottom.reshape(-1), matrix.reshape(-1, 3, 4))
 
 
-def decode_level(words: NDArray[np.uint32], header: int) -> Level:
+def decode_level(words: NDArray[np.uint32], header: int, fields: NodeFields) -> Level:
     """Decode the level whose header is block ``header`` of an image, uint32[blocks, 16]."""
     floats = words[header].view(np.float32)
     low, high = (floats[None, first : first + 3] for first in (layout.HEADER_LOW, layout.HEADER_HIGH))
@@ -75,7 +76,7 @@ def decode_level(words: NDArray[np.uint32], header: int) -> Level:
     rows = 0
     while len(block):
         inner = kind == layout.INTERNAL
-        child_block, child_kind, child_low, child_high, counts = _children(words, block[inner])
+        child_block, child_kind, child_low, child_high, counts = _children(words, block[inner], fields)
         children = np.zeros(len(block), np.int64)
         children[inner] = counts
         first = rows + len(block) + np.cumsum(children) - children
@@ -86,20 +87,21 @@ def decode_level(words: NDArray[np.uint32], header: int) -> Level:
 
 
 def _children(
-    words: NDArray[np.uint32], block: NDArray[np.int64]
+    words: NDArray[np.uint32], block: NDArray[np.int64], fields: NodeFields
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
     """Block, kind and box of every child of internal nodes, and each node's number of children."""
-    node = np.ascontiguousarray(words[block])
+    node = words[block[:, None] + np.arange(fields.blocks)].reshape(len(block), fields.blocks * layout.BLOCK_WORDS)
     octets = node.view(np.uint8)
-    slots = octets[:, layout.NODE_CHILD_BYTES :][:, : layout.WIDTH]
+    slots = octets[:, fields.child_bytes :][:, : fields.width]
     kind, blocks = slots >> 4, (slots & 15).astype(np.int64)
-    child = block[:, None] + node[:, layout.NODE_CHILD_OFFSET, None] + np.cumsum(blocks, axis=1) - blocks
+    child = block[:, None] + node[:, fields.child_offset, None] + np.cumsum(blocks, axis=1) - blocks
     there = slots != 0
     corners = []
     origin = node.view(np.float32)[:, layout.NODE_ORIGIN :][:, :3]
-    exponent = octets[:, layout.NODE_EXPONENT_BYTES :][:, :3].view(np.int8).astype(np.int32)
+    exponent = octets[:, fields.exponent_bytes :][:, :3].view(np.int8).astype(np.int32)
     step = np.ldexp(np.float32(1.0), exponent - 8)
-    for bytes_of_axis in (layout.NODE_LOW_BYTES, layout.NODE_HIGH_BYTES):
-        quantised = np.stack([octets[:, at : at + layout.WIDTH] for at in bytes_of_axis], axis=2).astype(np.float32)
+    for corner in range(2):
+        first = [fields.corners(axis)[corner] for axis in range(3)]
+        quantised = np.stack([octets[:, at : at + fields.width] for at in first], axis=2).astype(np.float32)
         corners.append((origin[:, None] + quantised * step[:, None])[there])
     return child[there], kind[there], corners[0], corners[1], there.sum(axis=1)

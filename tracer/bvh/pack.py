@@ -1,4 +1,4 @@
-"""From a binary tree to 6-wide nodes, and those to bytes: quantised, children contiguous, packed depth first.
+"""From a binary tree to wide nodes, and those to bytes: quantised, children contiguous, packed depth first.
 
 Rules: ``docs/sources/vulkan-sim.md#tree``. A decoded bound, computed in float32 as the traversal computes it, never
 lies inside the box it stands for, so no hit is lost to quantisation. ``as_embree`` gives the nodes of Vulkan-Sim: a
@@ -10,30 +10,24 @@ import math
 import numpy as np
 
 from rayplay.tracer.bvh import layout
+from rayplay.tracer.bvh.layout import NodeFields
 from rayplay.tracer.bvh.split import BOX_BYTES, MOST_LEVELS, half_area
 from rayplay.tracer.native.jit import compiled, entry_point
 
-LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
-    layout.NODE_LOW_BYTES[0],
-    layout.NODE_HIGH_BYTES[0],
-    layout.NODE_CHILD_BYTES,
-    layout.NODE_EXPONENT_BYTES,
-)
-AXIS_BYTES = layout.NODE_LOW_BYTES[1] - layout.NODE_LOW_BYTES[0]
 SMALLEST_EXPONENT = -100
 EVERY_RAY = np.uint32(0xFFFFFFFF)
 
 
 @entry_point
 def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray, as_embree: bool) -> tuple[int, int, int]:
-    """Open the child with the largest surface until a node has six children or only leaves.
+    """Open the child with the largest surface until a node has all its children or only leaves.
 
-    wide: int32[at least nodes, 6], filled with one row per 6-wide node in packing order: the binary nodes that are its
-    children, -1 in empty places. Returns how many rows, the depth in nodes, and the stack entries that a traversal
+    wide: int32[at least nodes, width], filled with one row per wide node in packing order: the binary nodes that are
+    its children, -1 in empty places. Returns how many rows, the depth in nodes, and the stack entries that a traversal
     of it can need at most.
     """
     size = _sizes(node_child)
-    stack = np.empty((6 * MOST_LEVELS, 3), np.int64)
+    stack = np.empty((wide.shape[1] * MOST_LEVELS, 3), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, 1, 0
     top, count, depth, entries = 1, 0, 0, 0
     while top > 0:
@@ -83,7 +77,7 @@ def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarr
         return 1
     row[0], row[1] = node_child[root], node_child[root] + 1
     children = 2
-    while children < layout.WIDTH:
+    while children < row.shape[0]:
         best, widest = -1, np.float32(-1.0)
         for slot in range(children):
             if node_child[row[slot]] >= 0:
@@ -107,51 +101,54 @@ def pack(
     words: np.ndarray,
     first: int,
     as_embree: bool,
+    node: NodeFields,
 ) -> np.ndarray:
     """Write header and internal nodes of a structure whose header is block ``first``.
 
-    wide: int32[rows, 6]; node_box, node_child as ``split_boxes`` gives them; words: uint32[blocks, 16], the whole
-    image, zeroed. Returns the block of each primitive's leaf, int64[primitives], for the leaves to be written.
+    wide: int32[rows, node.width]; node_box, node_child as ``split_boxes`` gives them; words: uint32[blocks, 16], the
+    whole image, zeroed. Returns the block of each primitive's leaf, int64[primitives], for the leaves to be written.
     """
     floats, quantised = words.view(np.float32), words.view(np.uint8)
     leaf_block = np.empty((node_child.shape[0] + 1) // 2, np.int64)
     leaf_blocks = 2 if leaf_kind == layout.INSTANCE else 1
     _write_header(words, floats, first, node_box[0])
-    stack = np.empty(6 * MOST_LEVELS, np.int64)
+    stack = np.empty(node.width * MOST_LEVELS, np.int64)
     stack[0] = first + 1
-    top, end = 1, first + 2
+    top, end = 1, first + 1 + node.blocks
     for index in range(wide.shape[0]):
         top -= 1
         block = stack[top]
         row = wide[index]
-        words[block, layout.NODE_CHILD_OFFSET] = end - block
-        quantised[block, layout.NODE_KIND_BYTE] = layout.INTERNAL
-        quantised[block, layout.NODE_MASK_BYTE] = 0xFF
-        _quantise(row, node_box, floats, quantised, block, as_embree)
+        words[block, node.child_offset] = end - block
+        octets = quantised[block : block + node.blocks].reshape(-1)
+        octets[node.kind_byte] = layout.INTERNAL
+        if node.mask_byte >= 0:
+            octets[node.mask_byte] = 0xFF
+        _quantise(row, node_box, floats[block], octets, as_embree, node)
         reach = end
-        for slot in range(layout.WIDTH):
+        for slot in range(node.width):
             if row[slot] < 0:
                 break
             child = node_child[row[slot]]
             if child >= 0:
-                quantised[block, CHILD_BYTE + slot] = layout.INTERNAL << 4 | 1
-                end += 1
+                octets[node.child_bytes + slot] = layout.INTERNAL << 4 | node.blocks
+                end += node.blocks
             else:
-                quantised[block, CHILD_BYTE + slot] = leaf_kind << 4 | leaf_blocks
+                octets[node.child_bytes + slot] = leaf_kind << 4 | leaf_blocks
                 leaf_block[~child] = end
                 end += leaf_blocks
-        for slot in range(layout.WIDTH - 1, -1, -1):  # so that the first internal child is packed next
+        for slot in range(node.width - 1, -1, -1):  # so that the first internal child is packed next
             if row[slot] >= 0 and node_child[row[slot]] >= 0:
-                stack[top] = reach + _blocks_before(quantised, block, slot)
+                stack[top] = reach + _blocks_before(octets, node.child_bytes, slot)
                 top += 1
     return leaf_block
 
 
 @compiled
-def _blocks_before(quantised: np.ndarray, block: int, slot: int) -> int:
+def _blocks_before(octets: np.ndarray, child_bytes: int, slot: int) -> int:
     total = 0
     for before in range(slot):
-        total += quantised[block, CHILD_BYTE + before] & 15
+        total += octets[child_bytes + before] & 15
     return total
 
 
@@ -165,20 +162,20 @@ def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.nda
 
 @compiled
 def _quantise(
-    row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantised: np.ndarray, block: int, as_embree: bool
+    row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, octets: np.ndarray, as_embree: bool, node: NodeFields
 ) -> None:
     """Origin, exponents and child bounds of one node: per axis the smallest exponent whose bounds hold the children."""
     for axis in range(3):
         low, high = node_box[row[0], axis], -node_box[row[0], 4 + axis]
-        for slot in range(1, layout.WIDTH):
+        for slot in range(1, node.width):
             if row[slot] >= 0:
                 low = min(low, node_box[row[slot], axis])
                 high = max(high, -node_box[row[slot], 4 + axis])
-        floats[block, layout.NODE_ORIGIN + axis] = low
+        floats[layout.NODE_ORIGIN + axis] = low
         exponent = _first_exponent(high - low)
-        while not _quantise_axis(row, node_box, quantised, block, axis, low, exponent, as_embree):
+        while not _quantise_axis(row, node_box, octets, axis, low, exponent, as_embree, node):
             exponent += 1
-        quantised[block, EXPONENT_BYTE + axis] = np.uint8(exponent & 0xFF)
+        octets[node.exponent_bytes + axis] = np.uint8(exponent & 0xFF)
 
 
 @compiled
@@ -194,16 +191,16 @@ def _first_exponent(extent: np.float32) -> int:
 def _quantise_axis(
     row: np.ndarray,
     node_box: np.ndarray,
-    quantised: np.ndarray,
-    block: int,
+    octets: np.ndarray,
     axis: int,
     origin: np.float32,
     exponent: int,
     as_embree: bool,
+    node: NodeFields,
 ) -> bool:
     """Write both bounds of every child along one axis; False where 255 steps do not reach."""
     step, per_step = np.float32(math.ldexp(1.0, exponent - 8)), np.float32(math.ldexp(1.0, 8 - exponent))
-    for slot in range(layout.WIDTH):
+    for slot in range(node.width):
         if row[slot] < 0:
             break
         low, high = node_box[row[slot], axis], -node_box[row[slot], 4 + axis]
@@ -215,8 +212,8 @@ def _quantise_axis(
             upper += 1
         if upper > 255:
             return False
-        quantised[block, LOW_BYTE + AXIS_BYTES * axis + slot] = lower
-        quantised[block, HIGH_BYTE + AXIS_BYTES * axis + slot] = upper
+        octets[node.low_bytes + node.axis_bytes * axis + slot] = lower
+        octets[node.high_bytes + node.axis_bytes * axis + slot] = upper
     return True
 
 
@@ -263,16 +260,16 @@ def write_procedural(
 
 
 @entry_point
-def block_kinds(words: np.ndarray, first: int, kinds: np.ndarray) -> None:
+def block_kinds(words: np.ndarray, first: int, kinds: np.ndarray, node: NodeFields) -> None:
     """Fill ``kinds`` (uint8[blocks], 255 where no record begins) for the structure whose header is block ``first``."""
     quantised = words.view(np.uint8)
     kinds[first], kinds[first + 1] = layout.HEADER, layout.INTERNAL
     for block in range(first + 1, kinds.shape[0]):
         if kinds[block] != layout.INTERNAL:
             continue
-        child = block + words[block, layout.NODE_CHILD_OFFSET]
-        for slot in range(layout.WIDTH):
-            code = quantised[block, CHILD_BYTE + slot]
+        child = block + words[block, node.child_offset]
+        for slot in range(node.width):
+            code = quantised[block, node.child_bytes + slot]
             if code == 0:
                 break
             kinds[child] = code >> 4

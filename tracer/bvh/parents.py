@@ -13,20 +13,22 @@ NO_PARENT = -1
 def parent_table(acceleration: Acceleration) -> dict[str, NDArray[np.generic]]:
     """Columns of ``parents``.
 
-    A root's parent is its header; a leaf's is its descriptor, which stands where the leaf does below an internal node.
+    A root's parent is its header; a leaf's is its descriptor, which stands where the leaf does below an internal node,
+    where the layout has descriptors.
     A header has none: a ray fetches a bottom level's just after an instance, and several instances may share it.
     """
     kinds = acceleration.node_kind
     parent = np.full(len(kinds), NO_PARENT, np.int32)
-    offset = acceleration.node_address - np.uint64(acceleration.base_address)
-    for header in (offset[kinds == layout.HEADER] // np.uint64(layout.BLOCK_BYTES)).astype(np.int64).tolist():
-        level = decode_level(acceleration.words, header)
+    for header in acceleration.node_block[kinds == layout.HEADER].tolist():
+        level = decode_level(acceleration.words, header, acceleration.layout.node)
         above = np.repeat(level.block, level.children)
         row, parent_row = _rows(acceleration, level.block[1:]), _rows(acceleration, above)
         parent[_rows(acceleration, level.block[:1])] = _rows(acceleration, np.array([header]))
+        parent[row] = parent_row
+        if not acceleration.layout.has_descriptors:
+            continue
         leaf = np.isin(level.kind[1:], (layout.TRIANGLE, layout.PROCEDURAL))
         descriptor = acceleration.words[level.block[1:][leaf], layout.LEAF_DESCRIPTOR_ROW].astype(np.int64)
-        parent[row] = parent_row
         parent[descriptor] = parent_row[leaf]
         parent[row[leaf]] = descriptor
     return {"node_id": np.arange(len(kinds), dtype=np.uint32), "parent": parent}
@@ -34,5 +36,4 @@ def parent_table(acceleration: Acceleration) -> dict[str, NDArray[np.generic]]:
 
 def _rows(acceleration: Acceleration, block: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows in the nodes table of the records at these blocks."""
-    above = np.maximum(block - acceleration.top_block, 0)
-    return np.where(block < acceleration.top_block, block, acceleration.top_row[above]).astype(np.int64)
+    return acceleration.block_row[block].astype(np.int64)

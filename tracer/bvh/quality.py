@@ -116,8 +116,8 @@ def _shared(level: Level) -> NDArray[np.float64]:
     """float64[internal nodes]: half surface of the intersections of all pairs of a node's children."""
     first, count = level.first[~level.is_leaf], level.children[~level.is_leaf]
     shared = np.zeros(len(first))
-    for left in range(layout.WIDTH):
-        for right in range(left + 1, layout.WIDTH):
+    for left in range(layout.MOST_CHILDREN):
+        for right in range(left + 1, layout.MOST_CHILDREN):
             both = np.flatnonzero(right < count)
             one, other = first[both] + left, first[both] + right
             low, high = np.maximum(level.low[one], level.low[other]), np.minimum(level.high[one], level.high[other])
@@ -137,7 +137,7 @@ def count_reads(acceleration: Acceleration, trace: Trace) -> NDArray[np.int64]:
     if not same or np.ptp(nodes["address"] - acceleration.node_address):
         raise UserError(
             f"{trace.path}: must trace this scene with this tree; its {len(nodes['kind']):,} BVH records are not the "
-            f"scene's {len(acceleration.node_kind):,} (see --traversal, --spheres and the provenance of the trace)"
+            f"scene's {len(acceleration.node_kind):,} (see --traversal, --spheres, --bvh and the trace's provenance)"
         )
     reads = np.zeros(len(acceleration.node_kind), np.int64)
     for part in trace.batches("rays", ["node"]):
@@ -148,7 +148,6 @@ def count_reads(acceleration: Acceleration, trace: Trace) -> NDArray[np.int64]:
 def _by_block(acceleration: Acceleration, reads: NDArray[np.int64]) -> NDArray[np.int64]:
     """int64[blocks]: fetches of the record at each block; a leaf's descriptor, which it begins with, not among them."""
     records = acceleration.node_kind != layout.DESCRIPTOR
-    block = (acceleration.node_address[records] - np.uint64(acceleration.base_address)) // np.uint64(layout.BLOCK_BYTES)
     found = np.zeros(len(acceleration.words), np.int64)
-    found[block.astype(np.int64)] = reads[records]
+    found[acceleration.node_block[records]] = reads[records]
     return found

@@ -7,7 +7,7 @@ that lie behind the committed hit are dropped.
 
 import numpy as np
 
-from rayplay.tracer.bvh.layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET, WIDTH
+from rayplay.tracer.bvh.layout import EIGHT, INTERNAL, MOST_CHILDREN, SIX
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
 from rayplay.tracer.rays.box import INSTANCE_SHIFT, INTERNAL_SHIFT
@@ -19,6 +19,18 @@ KIND_SHIFT = 28
 BLOCK_MASK = (1 << KIND_SHIFT) - 1
 CULLED = 1 << 31
 """Mark of a reference to a record that culling removed."""
+
+
+Children = tuple[int, int, int]
+"""Of a node: block of the first child, address of the byte of its first slot, blocks of an internal child."""
+
+
+@compiled
+def children_of(wide: int, record: int, block: int) -> Children:
+    """Places of the children of the node at ``block``, whose bytes are at ``record``."""
+    if wide:
+        return block + load_u32(record + 4 * EIGHT.child_offset), record + EIGHT.child_bytes, EIGHT.blocks
+    return block + load_u32(record + 4 * SIX.child_offset), record + SIX.child_bytes, SIX.blocks
 
 
 @compiled
@@ -52,42 +64,41 @@ def distance_at(state: int, entry: int) -> np.float32:
 
 @compiled
 def push_all(
-    order: int, record: int, block: int, found: int, state: int, top: int, reach: np.float32, mark: int
+    order: int, children: Children, found: int, state: int, top: int, reach: np.float32, mark: int
 ) -> tuple[int, int, np.float32]:
     """Push the children of a node that is culled itself (``mark`` CULLED), or those behind ``reach``, marked; then the
     others, which come before them. Returns what ``push_children`` does."""
     if mark != 0:
-        return push_children(order, record, block, found, state, top, mark)
+        return push_children(order, children, found, state, top, mark)
     behind = 0
-    for slot in range(WIDTH):
+    for slot in range(MOST_CHILDREN):
         if load_f32(state + 4 * (STATE.scratch + slot)) > reach:
             behind |= 1 << slot
     behind &= found
     if behind != 0:  # without kinds: none of them is next
-        _, top, _ = push_children(order, record, block, found & ~0xFFFF | behind, state, top, CULLED)
-    return push_children(order, record, block, found & ~behind, state, top, 0)
+        _, top, _ = push_children(order, children, found & ~0xFFFF | behind, state, top, CULLED)
+    return push_children(order, children, found & ~behind, state, top, 0)
 
 
 @compiled
 def push_children(
-    order: int, record: int, block: int, found: int, state: int, top: int, mark: int
+    order: int, children: Children, found: int, state: int, top: int, mark: int
 ) -> tuple[int, int, np.float32]:
     """Push the hit children of a node in the given order, marked with ``mark``; returns the next reference (or
     NOTHING), the new top, and the entry distance of the next."""
     distance = np.float32(0.0)
-    child = block + load_u32(record + 4 * NODE_CHILD_OFFSET)
     hits, following, first = found & 0xFF, NOTHING, top
     inner = hits & found >> INTERNAL_SHIFT
     if order != NEAREST_ORDER and inner != 0:
         slot = trailing_zeros(inner)
-        following = INTERNAL << KIND_SHIFT | _child_block(child, found, slot) | mark
+        following = INTERNAL << KIND_SHIFT | _child_block(children, found, slot) | mark
         distance = load_f32(state + 4 * (STATE.scratch + slot))
         hits &= ~(1 << slot)
     while hits != 0:
         slot = trailing_zeros(hits)
         hits &= hits - 1
-        kind = load_u8(record + NODE_CHILD_BYTES + slot) >> 4
-        reference = kind << KIND_SHIFT | _child_block(child, found, slot) | mark
+        kind = load_u8(children[1] + slot) >> 4
+        reference = kind << KIND_SHIFT | _child_block(children, found, slot) | mark
         entry = load_f32(state + 4 * (STATE.scratch + slot))
         if order == NEAREST_ORDER:
             _insert(state, first, top, reference, entry)
@@ -98,9 +109,12 @@ def push_children(
 
 
 @compiled
-def _child_block(child: int, found: int, slot: int) -> int:
-    """Children follow each other; an instance takes two blocks."""
-    return child + slot + population(found >> INSTANCE_SHIFT & ((1 << slot) - 1))
+def _child_block(children: Children, found: int, slot: int) -> int:
+    """Children follow each other; an instance takes two blocks, and so may an internal node."""
+    double = found >> INSTANCE_SHIFT
+    if children[2] > 1:
+        double |= found >> INTERNAL_SHIFT
+    return children[0] + slot + population(double & ((1 << slot) - 1))
 
 
 @compiled

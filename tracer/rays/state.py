@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.abi.layout import Words
 from rayplay.tracer.bvh.build import Acceleration
+from rayplay.tracer.bvh.layout import EIGHT
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i64
 
@@ -40,7 +41,7 @@ class Context(NamedTuple):
     """The context, one field per word: addresses of arrays, and numbers."""
 
     image: int  # bytes of the acceleration structure
-    top_row: int  # uint32[blocks of the top level]: rows in the nodes table
+    block_row: int  # uint32[blocks]: rows in the nodes table
     hit_records: int  # int32[records, 3]: closest-hit, any-hit, intersection program
     miss_programs: int  # int32[records]
     instance_record: int  # uint32[instances]: first hit record
@@ -52,6 +53,8 @@ class Context(NamedTuple):
     delayed: int  # 1 where any-hit and intersection programs run after the traversal
     distance_log: int  # bytes from a word of the log to its distance, 0 where none is recorded
     culled: int  # 1 where visits that culling removes are logged as well
+    wide: int  # 1 where nodes are eight wide (``layout.EIGHT``)
+    descriptors: int  # 1 where a leaf's descriptor is logged before it
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +109,7 @@ def make_context(
     offsets = np.ascontiguousarray(instance_records, dtype=np.uint32)
     shared = Context(
         image=acceleration.words.ctypes.data,
-        top_row=acceleration.top_row.ctypes.data,
+        block_row=acceleration.block_row.ctypes.data,
         hit_records=records.ctypes.data,
         miss_programs=misses.ctypes.data,
         instance_record=offsets.ctypes.data,
@@ -118,6 +121,8 @@ def make_context(
         delayed=int(delayed),
         distance_log=distance_log if record != RECORDS[0] else 0,
         culled=int(record == RECORDS[2]),
+        wide=int(acceleration.layout.node == EIGHT),
+        descriptors=int(acceleration.layout.has_descriptors),
     )
     words = np.array(shared, dtype=np.int64)
     return TraversalContext(words, acceleration, (records, misses, offsets), record)
@@ -129,5 +134,5 @@ def open_context(words: int) -> Context:
     return Context(
         load_i64(words), load_i64(words + 8), load_i64(words + 16), load_i64(words + 24), load_i64(words + 32),
         load_i64(words + 40), load_i64(words + 48), load_i64(words + 56), load_i64(words + 64), load_i64(words + 72),
-        load_i64(words + 80), load_i64(words + 88), load_i64(words + 96),
+        load_i64(words + 80), load_i64(words + 88), load_i64(words + 96), load_i64(words + 104), load_i64(words + 112),
     )  # fmt: skip

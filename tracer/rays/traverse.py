@@ -61,7 +61,7 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
     status, count = get(lane, FRAME.status), 0
     if status == STATUS.start:
         put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
-        store_u32(log, load_u32(shared.top_row))
+        store_u32(log, load_u32(shared.block_row + 4 * shared.top_block))
         if shared.distance_log:
             store_f32(log + shared.distance_log, get_float(lane, FRAME.t_min))
         count = 1

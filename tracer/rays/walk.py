@@ -8,10 +8,20 @@ from rayplay.tracer.bvh import layout
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i32, load_u32, store_f32, store_u32
 from rayplay.tracer.rays import geometry
-from rayplay.tracer.rays.box import hit_children
+from rayplay.tracer.rays.box import hit_eight, hit_six
 from rayplay.tracer.rays.geometry import HIT_FRONT, NO_HIT, ZERO, Triple, safe_inverse
 from rayplay.tracer.rays.lane import NO_INSTANCE, Place, get, get_float, get_triple, write_hit, write_suspension
-from rayplay.tracer.rays.stack import BLOCK_MASK, CULLED, KIND_SHIFT, NOTHING, distance_at, pop, push_all, push_children
+from rayplay.tracer.rays.stack import (
+    BLOCK_MASK,
+    CULLED,
+    KIND_SHIFT,
+    NOTHING,
+    children_of,
+    distance_at,
+    pop,
+    push_all,
+    push_children,
+)
 from rayplay.tracer.rays.state import MOST_KEPT, STATE, VULKAN_SIM_ORDER, Context
 
 ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
@@ -57,29 +67,34 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
         if count + MOST_WORDS > capacity:
             return ERROR_LOG_FULL
         if kind == layout.INTERNAL:
-            row = block if inside != 0 else _top_row(shared, block)
+            row = block if inside != 0 and not shared.wide else _row(shared, block)
             count = _write(shared, log, count, row, mark, distance)
             reach = farthest = limit
             if shared.culled:
                 farthest = get_float(lane, FRAME.t_max)
             if shared.order == VULKAN_SIM_ORDER:  # boxes that begin at the closest hit are behind it
                 reach, farthest = np.nextafter(reach, -INFINITY), np.nextafter(farthest, -INFINITY)
-            found = hit_children(record, ray[0], ray[2], t_min, farthest, state + 4 * STATE.scratch)
+            if shared.wide:
+                found = hit_eight(record, ray[0], ray[2], t_min, farthest, state + 4 * STATE.scratch)
+            else:
+                found = hit_six(record, ray[0], ray[2], t_min, farthest, state + 4 * STATE.scratch)
+            children = children_of(shared.wide, record, block)
             if found & 0xFF and shared.culled:
-                current, top, distance = push_all(shared.order, record, block, found, state, top, reach, mark)
+                current, top, distance = push_all(shared.order, children, found, state, top, reach, mark)
             elif found & 0xFF:
-                current, top, distance = push_children(shared.order, record, block, found, state, top, 0)
+                current, top, distance = push_children(shared.order, children, found, state, top, 0)
         elif kind == layout.INSTANCE:
             current, count = _enter_instance(shared, lane, block, record, log, count, mark, distance)
             if current != NOTHING:
                 inside, base = block, top
                 ray = _ray_in(shared, lane, inside)
         else:
-            count += 2
-            _write(shared, log, count - 2, _word(record, layout.LEAF_DESCRIPTOR_ROW), mark, distance)
+            if shared.descriptors:
+                count = _write(shared, log, count, _word(record, layout.LEAF_DESCRIPTOR_ROW), mark, distance)
+            count += 1
             if shared.distance_log:
                 distance = _leaf_distance(lane, kind, record, ray, distance)
-            _write(shared, log, count - 1, block, mark, distance)
+            _write(shared, log, count - 1, _row(shared, block) if shared.wide else block, mark, distance)
             if mark != 0:
                 if kind == layout.TRIANGLE and distance < INFINITY:
                     _mark_hit(log, count - 1)
@@ -142,8 +157,8 @@ def root_of(shared: Context, header: int) -> int:
 
 
 @compiled
-def _top_row(shared: Context, block: int) -> int:
-    return load_u32(shared.top_row + 4 * (block - shared.top_block))
+def _row(shared: Context, block: int) -> int:
+    return load_u32(shared.block_row + 4 * block)
 
 
 @compiled
@@ -152,12 +167,12 @@ def _enter_instance(
 ) -> tuple[int, int]:
     """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
     the ray does not see, and how many words are logged now."""
-    _write(shared, log, count, _top_row(shared, block), mark, distance)
+    _write(shared, log, count, _row(shared, block), mark, distance)
     if get(lane, FRAME.visibility_mask) & _word(record, layout.INSTANCE_MASK) == 0:
         return NOTHING, count + 1
     address = _word(record, layout.INSTANCE_CHILD) | _word(record, layout.INSTANCE_CHILD + 1) << 32
     header = (address - shared.base_address) // layout.BLOCK_BYTES
-    _write(shared, log, count + 1, header, mark, distance)
+    _write(shared, log, count + 1, _row(shared, header), mark, distance)
     return layout.INTERNAL << KIND_SHIFT | root_of(shared, header) | mark, count + 2
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rayplay.ptx.inject import inject_filter
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.bvh.build import Acceleration, Structure, build_acceleration
-from rayplay.tracer.bvh.layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
+from rayplay.tracer.bvh.layout import LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
+from rayplay.tracer.bvh.layouts import LAYOUTS
 from rayplay.tracer.link.launches import ImageLaunch, TriangleGeometry
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
@@ -56,6 +57,7 @@ def prepare_image(
     delayed: bool = False,
     structure: Structure | None = None,
     record: str = "visits",
+    bvh: str = "bvh6",
     own: Callable[[DeviceMemory, Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
@@ -65,6 +67,7 @@ def prepare_image(
     delayed    any-hit and intersection programs run after the traversal, not during it.
     structure  trees of an animation of which the scene is a frame.
     record     what traversals record, of ``tracer.rays.state.RECORDS``.
+    bvh        layout of the acceleration structure, of ``tracer.bvh.layouts.LAYOUTS``.
     own        fills memory with buffers of the program's own, and gives their addresses by the names of sources.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
@@ -72,7 +75,7 @@ def prepare_image(
     functions = find_programs(config, module, place)
     symbol = params_symbol(config.params_symbol, config.params, module, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
-    acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure)
+    acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure, bvh)
     buffers = upload_scene(scene, memory)
     table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
     pixels = sampling.width * sampling.height
@@ -122,12 +125,13 @@ def place_acceleration(
     memory: DeviceMemory,
     as_embree: bool = False,
     structure: Structure | None = None,
+    bvh: str = "bvh6",
 ) -> Acceleration:
     """Build the acceleration structure (``tracer.bvh.build``) and copy it into device memory.
 
     Geometries whose hit groups name an any-hit program lose their opaque mark, so that it runs.
     """
-    acceleration = build_acceleration(scene, memory.allocate(0), as_embree, structure)
+    acceleration = build_acceleration(scene, memory.allocate(0), as_embree, structure, LAYOUTS[bvh])
     tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
     for geometry, kind in (("triangles", TRIANGLE), ("textured_triangles", TRIANGLE), ("spheres", PROCEDURAL)):
         if geometry in tested:
@@ -139,8 +143,7 @@ def place_acceleration(
 
 def _blocks_of(acceleration: Acceleration, kind: int) -> NDArray[np.int64]:
     """Blocks of the image where a record of this kind begins."""
-    addresses = acceleration.node_address[acceleration.node_kind == kind]
-    return ((addresses - np.uint64(acceleration.base_address)) // np.uint64(BLOCK_BYTES)).astype(np.int64)
+    return acceleration.node_block[acceleration.node_kind == kind].astype(np.int64)
 
 
 def _constants(

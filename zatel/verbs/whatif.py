@@ -1,11 +1,15 @@
 """``python -m zatel whatif``: a trace, a GPU and changes of it in, relative changes of the metrics out."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.energy.difference import kept_text
+from rayplay.replay.energy.table import DEFAULT, read_table
+from rayplay.replay.energy.write import quantity
 from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import (
     add_sampled_verb,
@@ -18,7 +22,7 @@ from rayplay.zatel.verbs.sampled import (
 from rayplay.zatel.verbs.targets import check_json_target
 
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
-KEYS = frozenset({"trace", "gpu", "sample", "noise_floor", "full_noise_floor", "designs"})  # of the file
+KEYS = frozenset({"trace", "gpu", "sample", "noise_floor", "full_noise_floor", "designs", "energy"})  # of the file
 BELOW = "~"  # marks a change within the noise
 
 
@@ -29,6 +33,8 @@ def add_parser(verbs: Any) -> None:
     made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
     made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
     made.add_argument("--store", type=Path, metavar="FOLDER", help="keep the replays of --full there; resume from it")
+    made.add_argument("--energy", nargs="?", const=DEFAULT, metavar="TABLE", help="also replay the whole trace on "
+                      f"every design and count its joules (default table: {DEFAULT})")  # fmt: skip
     add_workers(made)
 
 
@@ -45,15 +51,19 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
 
     A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
     halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
-    trace on every design as well and prints its changes below; with --store an interrupted run resumes.
+    trace on every design as well and prints its changes below; with --store an interrupted run resumes. --energy says
+    which designs are cheaper, and whether that is so anywhere in the range of the RT units' energies.
     """
     from rayplay.formats.dataset.reader import open_trace
+    from rayplay.zatel.changes.energy import energy_changes
     from rayplay.zatel.changes.whatif import CHANGES, what_if
     from rayplay.zatel.replays.result_cache import Store
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     if arguments.store and not arguments.full:
         raise UserError("--store must be given with --full, whose replays it keeps")
+    if arguments.energy:
+        read_table(arguments.energy)
     check_json_target(arguments.out, KEYS, "whatif")
     changes = arguments.change or list(CHANGES.values())
     gpu, name = described(arguments)
@@ -61,8 +71,12 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
         open_trace(arguments.trace), gpu, changes, arguments.fraction, seed,
         workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
     )  # fmt: skip
-    content = as_json(found, arguments.trace.name, name)
-    answer(arguments, [table_text(found)], lambda: records.compared(content))
+    content, lines = as_json(found, arguments.trace.name, name), [table_text(found)]
+    if arguments.energy:
+        base, charges = energy_changes(open_trace(arguments.trace), gpu, changes, arguments.energy, workers)
+        content["energy"] = energy_json(base, charges, arguments.energy)
+        lines += ["", *energy_lines(base, charges)]
+    answer(arguments, lines, lambda: records.compared(content))
     write_json(arguments.out, content)
     return 0
 
@@ -121,3 +135,25 @@ def as_json(found: Any, trace: str, gpu: str) -> dict[str, Any]:
     ]  # fmt: skip
     floors = {"noise_floor": found.floor, "full_noise_floor": found.full_floor}
     return subject | floors | {"designs": designs}
+
+
+def energy_lines(base: Any, charges: Any) -> Iterator[str]:
+    """A line per design: energy, difference, its range, and whether the sign survives it."""
+    yield f"energy of a whole replay: {quantity(base.joules, 'J')} unchanged"
+    for name, charge, less in charges:
+        spread = f"{quantity(less.low, 'J')} to {quantity(less.high, 'J')}"
+        yield f"{name:<28}{less.default / base.joules:>+9.2%}  {quantity(less.default, 'J')} ({spread})"
+        product = charge.joules * charge.seconds / (base.joules * base.seconds) - 1
+        yield f"  edp {product:+.2%}; the sign of the energy {kept_text(less)} the range of the RT units' energies"
+
+
+def energy_json(base: Any, charges: Any, table: str) -> dict[str, Any]:
+    """The same for the file: joules and seconds, and the ends of each difference."""
+    designs = [
+        {
+            "change": name, "joules": charge.joules, "seconds": charge.seconds, "less": list(less),
+            "sign_survives": less.survives,
+        }
+        for name, charge, less in charges
+    ]  # fmt: skip
+    return {"table": Path(table).name, "joules": base.joules, "seconds": base.seconds, "designs": designs}

@@ -192,7 +192,8 @@ def charged(joules: float, box: tuple[float, float, float], table: Table = TABLE
     none = (0.0, 0.0, 0.0)
     rt = {"box": box, "triangle": none, "record": none}
     return cast(
-        Account, SimpleNamespace(joules=(0.0, joules, 0.0), rt=rt, table=table, result=SimpleNamespace(path="a"))
+        Account,
+        SimpleNamespace(joules=(0.0, joules, 0.0), seconds=1.0, rt=rt, table=table, result=SimpleNamespace(path="a")),
     )
 
 

@@ -29,9 +29,6 @@ from tests.replay.conftest import write_micro
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
 FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
-# With seed 1 a warp ends while a record that a hit has spared is on its way: the last interval of the timeline then has
-# DRAM requests of the next one, or not, by the quantum (docs/policies.md#limits).
-SEEDS = {"coop.py": 0}
 SMALL = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "l1.bytes=2048", "l1.ways=4", "sm.kernel_launch_cycles=0")
 SPREAD = ("rt.mshr_entries=0", "l1.latency_cycles=20")
 
@@ -91,7 +88,7 @@ def replay(trace: Path, plugin: str | None, *values: str) -> Result:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_laws_of_every_policy_hold(name: str) -> None:
-    assert check_policy(EXAMPLES / name, cases=1, seed=SEEDS.get(name, FILES.index(name))) >= 4
+    assert check_policy(EXAMPLES / name, cases=1, seed=FILES.index(name)) >= 4
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -38,3 +38,12 @@ def test_a_prediction_is_of_the_unit_in_every_worker(tmp_path: Path, workers: in
     assert done.returncode == 0, done.stderr
     told = json.loads((out / "prediction.json").read_text())
     assert load("mobile", plugin=UNIT).plugin.digest in json.dumps(told) + (out / "manifest.json").read_text()
+
+
+@pytest.mark.later
+@pytest.mark.parametrize(
+    "name", ["coherence_engine", "coop", "traversal_trend", "treelet_prefetch", "srrip", "longest_job_first"]
+)
+def test_the_laws_hold_of_an_example_in_machine_code(name: str) -> None:
+    """In CI's first tier in plain Python alone (``test_examples.py``): each costs a compilation of the engine."""
+    assert check_policy(UNIT.with_name(f"{name}.py"), cases=2, seed=5, progress=lambda line: None) >= 8

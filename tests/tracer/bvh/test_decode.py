@@ -8,17 +8,19 @@ import pytest
 from rayplay import tracer  # noqa: F401
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
 from rayplay.tracer.bvh.decode import Level, decode
+from rayplay.tracer.bvh.layouts import BVH6, LAYOUTS
 from rayplay.tracer.scenes import load
 from tests.reference.bvh_slow import INTERNAL, Image
 
 BASE = 0x1234_5600
 
 
-@pytest.fixture(scope="module", params=["cornell", "wknd", "wknd apart", "forest"])
+@pytest.fixture(scope="module", params=["cornell", "wknd", "wknd apart", "forest", "forest bvh8", "wknd cwbvh8"])
 def built(request: pytest.FixtureRequest) -> Acceleration:
-    name, _, apart = request.param.partition(" ")
+    name, _, other = request.param.partition(" ")
     scene = load(name, **({"trees": 5} if name == "forest" else {}))
-    return build_acceleration(replace(scene, spheres=replace(scene.spheres, apart=bool(apart))), BASE)
+    scene = replace(scene, spheres=replace(scene.spheres, apart=other == "apart"))
+    return build_acceleration(scene, BASE, named=LAYOUTS.get(other, BVH6))
 
 
 def rows(level: Level) -> list[tuple[object, ...]]:

@@ -8,6 +8,7 @@ import pytest
 
 from rayplay import tracer  # noqa: F401  (names the machine-code cache before numba is imported)
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
+from rayplay.tracer.bvh.layouts import LAYOUTS
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import (
     Camera,
@@ -73,11 +74,13 @@ def assert_same_hits(t: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("seed", range(4))
-def test_equals_brute_force_on_random_scenes(seed: int, order: str) -> None:
+@pytest.mark.parametrize(("seed", "named"), [(0, "bvh6"), (1, "bvh6"), (2, "bvh8"), (3, "cwbvh8")])
+def test_equals_brute_force_on_random_scenes(seed: int, named: str, order: str) -> None:
     scene = random_scene(seed)
     origins, directions = random_rays(seed + 100, 3000)
-    hits = trace_rays(build_acceleration(scene, BASE), origins, directions, 0.01, 50.0, order=order)
+    hits = trace_rays(
+        build_acceleration(scene, BASE, named=LAYOUTS[named]), origins, directions, 0.01, 50.0, order=order
+    )
     t, instance = closest_hits(scene, origins, directions, 0.01, 50.0)
     assert 0.3 < np.mean(np.isfinite(t)) < 0.95
     assert_same_hits(hits.t, t)

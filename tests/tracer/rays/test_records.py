@@ -12,6 +12,7 @@ from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, STATUS, VERDICT
 from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
+from rayplay.tracer.bvh.layouts import LAYOUTS
 from rayplay.tracer.rays.state import STATE_WORDS, TraversalContext, make_context
 from rayplay.tracer.rays.traverse import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
 from rayplay.tracer.rays.walk import ERROR_LOG_FULL, ERROR_RECORD
@@ -83,9 +84,10 @@ def context_of(
     return make_context(acceleration, records, [MISS], "vulkan-sim", delayed=delayed)
 
 
+@pytest.mark.parametrize("named", LAYOUTS)
 @pytest.mark.parametrize("seed", range(3))
-def test_records_are_those_of_the_rules(seed: int) -> None:
-    acceleration = build_acceleration(triangles_only(seed), BASE)
+def test_records_are_those_of_the_rules(seed: int, named: str) -> None:
+    acceleration = build_acceleration(triangles_only(seed), BASE, named=LAYOUTS[named])
     origins, directions = random_rays(seed + 50, 250)
     hits = trace_rays(acceleration, origins, directions, 0.0, 100.0, flags=NO_ANY_HIT)
     image = Image(acceleration)

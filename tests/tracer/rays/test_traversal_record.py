@@ -127,12 +127,12 @@ def reachable(acceleration: Acceleration, decoded: Decoded, rays: Columns, ray: 
     origin = np.array([rays[f"origin_{axis}"][ray] for axis in "xyz"], np.float32)
     direction = np.array([rays[f"direction_{axis}"][ray] for axis in "xyz"], np.float32)
     interval = np.float32(rays["t_min"][ray]), np.float32(rays["t_max"][ray])
-    first = acceleration.top_row[0]
+    first = acceleration.block_row[acceleration.top_block]
     found = [(int(first), float(interval[0]))]
     top = decoded.top
     instances = np.flatnonzero(top.is_leaf)
     for at, distance in entered(top, origin, direction, interval):
-        row = int(acceleration.top_row[top.block[at] - acceleration.top_block])
+        row = int(acceleration.block_row[top.block[at]])
         found.append((row, distance))
         if not top.is_leaf[at]:
             continue
