@@ -340,7 +340,7 @@ class Cache:
             return FAIL
         fetch = Request(request.address, request.byte_mask, False, self.sm, None, request.place)
         fetch.parked = request
-        outcome = self._read_miss(fetch, now, has_room=True)
+        outcome = self._read_miss(fetch, now, by_write=True)
         line = self.tags.line(self.tags.probe(request.address, True)[1])
         line.fill_modified[request.sector] = line.fill_bytes = True
         return outcome
@@ -350,11 +350,14 @@ class Cache:
             return FAIL
         self.miss_queue.append(request)
         fetch = Request(request.address, request.byte_mask, False, self.sm, None, request.place)
-        return self._read_miss(fetch, now, has_room=True)
+        return self._read_miss(fetch, now, by_write=True)
 
-    def _read_miss(self, request: Request, now: int, has_room: bool = False) -> str:
-        """Merge with an outstanding request for the sector, or send one."""
-        if not has_room and not self._has_room(1):
+    def _read_miss(self, request: Request, now: int, by_write: bool = False) -> str:
+        """Merge with an outstanding request for the sector, or send one.
+
+        A write that fetches has found room before, and reads out what it drives away.
+        """
+        if not by_write and not self._has_room(1):
             return FAIL
         key = self._key(request)
         is_merged = key in self.mshrs.waiting
@@ -367,6 +370,7 @@ class Cache:
             self.miss_queue.append(self._packet(request))
         if evicted is not None and not self.config.write_through:
             self._write_back(evicted, request)
+            self.data_port_busy += len(evicted[1]) * by_write
         return MISS
 
     def _packet(self, request: Request) -> Request:
