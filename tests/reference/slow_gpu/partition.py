@@ -60,7 +60,7 @@ class Slice:
         may_reply = len(self.to_crossbar) < config.slice_replies
         if cache.mshrs.ready and may_reply:
             request = cache.mshrs.next_ready()
-            if request.parked is not None:
+            if request.sm < 0 and request.parked is not None:
                 self.to_crossbar.append(request.parked)
             elif request.sm >= 0:  # else the fetch of a write
                 self.to_crossbar.append(request)

@@ -22,7 +22,7 @@ class Request:
         self.missing: Missing | None = None  # of the instruction cache
         self.first: Request | None = None  # the miss of an L1 of whole lines that this brings a sector for
         self.left = 0  # sectors that have not come
-        self.parked: Request | None = None  # the write that waits for this fetch
+        self.parked: Request | None = None  # the write that waits for this fetch in the same cache
 
     @property
     def sector(self) -> int:
