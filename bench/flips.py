@@ -92,7 +92,9 @@ def measure(flips: int, at_once: int, seed: int) -> int:
                     wrong += 1
                     print(f"{out}: exit code {code}, {'same' if files == whole[out][1] else 'OTHER'} files: {damaged}")
             flipped, unseen = flipped + len(damaged), unseen + len({str(path) for path in damaged} - named)
-            print(f"{flipped} of {flips} flips in {len(objects)} files, {wrong} wrong runs, {unseen} unseen", flush=True)
+            print(
+                f"{flipped} of {flips} flips in {len(objects)} files, {wrong} wrong runs, {unseen} unseen", flush=True
+            )
     return wrong + unseen
 
 

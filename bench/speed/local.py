@@ -1,4 +1,4 @@
-"""Resident memory of launches that use local memory: ``python -m bench.speed.local [--launches 100] [--threads 65536]``.
+"""Resident memory of launches with local memory: ``python -m bench.speed.local [--launches 100] [--threads 65536]``.
 
 ``recursion``: each thread calls itself eight times, each call with 64 bytes of its own. ``array``: each thread fills
 1 KB of local memory, 64 MB a launch. One device has all launches one after another; what a launch took is given back
@@ -16,7 +16,9 @@ from bench.speed.clock import seconds
 from rayplay.tracer.api import Device
 
 HEAD = ".version 7.0\n.target sm_75\n.address_size 64\n"
-RECURSION = HEAD + """
+RECURSION = (
+    HEAD
+    + """
 .func (.param .b32 sum) f(.param .b32 depth);
 .func (.param .b32 sum) f(.param .b32 depth)
 {
@@ -68,7 +70,10 @@ done:
     ret;
 }
 """
-ARRAY = HEAD + """
+)
+ARRAY = (
+    HEAD
+    + """
 .visible .entry k(.param .u64 out)
 {
     .local .align 8 .b8 own[1024];
@@ -97,6 +102,7 @@ fill:
     ret;
 }
 """
+)
 SUM = 36  # of both: 8 + 7 + ... + 1, and the 36th number
 CTA = 128
 

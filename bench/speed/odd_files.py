@@ -49,13 +49,13 @@ def chain(size: int) -> bytes:
     return head + struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(data), b"BIN\0") + data
 
 
-def timed(read: Callable[[], object]) -> str:
+def timed(read: Callable[..., object], *given: str) -> str:
     """Seconds of one read, and whether it was refused."""
     refused = []
 
     def work() -> None:
         try:
-            read()
+            read(*given)
         except UserError as error:
             refused.append(error)
 
@@ -66,7 +66,7 @@ def main() -> int:
     """Measure every kind at two sizes."""
     with tempfile.TemporaryDirectory() as folder:
         for name, make, size in (("TOML, one key", one_key, 200_000), ("TOML, dotted keys", dotted_keys, 200_000)):
-            taken = [timed(lambda text=make(size * times): parse_toml(text, "a.toml")) for times in (1, 2)]
+            taken = [timed(parse_toml, make(size * times), "a.toml") for times in (1, 2)]
             print(f"{name}: {size >> 10} KB {taken[0]}, twice {taken[1]}", flush=True)
         for name, suffix, write, size in (
             ("OBJ, groups", "obj", lambda n: groups(n).encode(), 20_000), ("GLB, chain of nodes", "glb", chain, 90),
@@ -76,7 +76,7 @@ def main() -> int:
             for times in (1, 2):
                 file = Path(folder) / f"{times}-{size}.{suffix}"
                 file.write_bytes(write(size * times))
-                taken.append(timed(lambda file=file: load(str(file))))
+                taken.append(timed(load, str(file)))
             print(f"{name}: {size:,} {taken[0]}, twice {taken[1]}", flush=True)
     return 0
 

@@ -114,8 +114,8 @@ class Gpu:
         forwards = self.l2.write_policy != "back" or not self.l2.write_allocate.startswith("lazy")
         law(
             not self.l1.keeps_dirty or not forwards,
-            f"l1.write_policy {self.l1.write_policy} needs an L2 that writes back lazily, not {self.l2.write_policy} and"
-            f" {self.l2.write_allocate}",
+            f"l1.write_policy {self.l1.write_policy} needs an L2 that writes back lazily, not"
+            f" {self.l2.write_policy} and {self.l2.write_allocate}",
         )
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
@@ -166,7 +166,7 @@ class Gpu:
 
     @property
     def packets_of_lines(self) -> bool:
-        """Whether a packet may be for several sectors: instruction caches that miss, L1s of whole lines or dirty ones."""
+        """Whether a packet may be for several sectors: of instruction caches, of L1s with whole or dirty lines."""
         return not self.instruction_cache.perfect or self.l1.keeps_dirty or self.l1.whole_lines
 
     @property

@@ -346,7 +346,10 @@ def _skips(given: dict[str, str]) -> Values:
     skips = chosen("lsu.global_skips_l1", dict(SWITCH))(given.get("gpgpu_gmem_skip_L1D", "0"))
     if given.get("gpgpu_cache:dl1") != "none":
         return skips
-    if any(name.startswith("gpgpu_rt_") for name in given) and _rt_cache({"gpgpu_rt_use_l1": "1"} | given)["rt.cache"] == "l1":
+    if (
+        any(name.startswith("gpgpu_rt_") for name in given)
+        and _rt_cache({"gpgpu_rt_use_l1": "1"} | given)["rt.cache"] == "l1"
+    ):
         raise OptionError("must be a cache where an RT unit reads through it")
     return {"lsu.global_skips_l1": True}
 

@@ -113,7 +113,7 @@ class Spec(cache_state.Policy):
 
     @property
     def keeps_dirty(self) -> bool:
-        """Whether dirty lines are written back: write_policy back, or evict_global where lines have places on a miss."""
+        """Whether dirty lines are written back: write_policy back, or evict_global with allocate on_miss."""
         return self.write_policy == "back" or (self.write_policy == "evict_global" and self.allocate == "on_miss")
 
     @property

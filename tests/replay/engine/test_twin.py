@@ -57,7 +57,9 @@ RARE |= {
     "local memory kept": LAZY_L2 | KEEPS_LOCAL,
     "no L1": {"lsu.global_skips_l1": True, "lsu.local_skips_l1": True},
     "an L2 that fetches on writes": {
-        **NO_BACK, "l2.write_policy": "back", "l2.write_allocate": "fetch_on_write",
+        **NO_BACK,
+        "l2.write_policy": "back",
+        "l2.write_allocate": "fetch_on_write",
     },
     "an L2 that fetches naively": {**NO_BACK, "l2.write_policy": "back", "l2.write_allocate": "naive"},
 }

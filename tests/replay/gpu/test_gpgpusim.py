@@ -180,7 +180,10 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_cache:dl1 N:4:128:64,L:B:m:L:L,S:64:8,8", "whole_lines needs write_allocate none or naive"),
         ("-gpgpu_cache:dl1 N:4:128:64,L:L:m:N:L,S:64:8,8:0,32", "whole_lines needs line_bytes and port_bytes of 128"),
         ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
-        ("-gpgpu_cache:dl1 N:4:128:64,L:T:m:L:L,A:256:32,16:0,32", r"must be S:...,A:... or N:...,S:...: with others an"),
+        (
+            "-gpgpu_cache:dl1 N:4:128:64,L:T:m:L:L,A:256:32,16:0,32",
+            r"must be S:...,A:... or N:...,S:...: with others an",
+        ),
         ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,S:256:32,16:0,32", r"must be S:...,A:... or N:...,S:...: with others"),
         ("-gpgpu_dram_timing_opt CCD=4:XYZ=1", "must be timings nbk, CCD"),
         ("-gpgpu_clock_domains 1365:1365:1365:3500.1234", "must be four clocks in MHz with three decimals at most"),
@@ -196,7 +199,10 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_memory_partition_indexing 6", "must be one of 0, 1, 2, 4, 5, found '6'"),
         ("-gpgpu_shmem_warp_parts 33", "warp_parts must be at most 32, the lanes of a warp, not 33"),
         ("-gpgpu_cache:dl2 S:64:128:16,L:T:m:L:P,A:192:4,32:0,32", "would answer a write twice"),
-        ("-gpgpu_cache:dl2 N:64:128:16,L:B:m:W:P,A:192:4,32:0,32", "must be S:...,A:...: an L2 without sectors is not modelled"),
+        (
+            "-gpgpu_cache:dl2 N:64:128:16,L:B:m:W:P,A:192:4,32:0,32",
+            "must be S:...,A:...: an L2 without sectors is not modelled",
+        ),
         ("-gpgpu_cache:dl1 S:4:128:64,L:T:m:F:L,A:256:32,16:0,32", "does not send every write on"),
         ("-icnt_grant_cycles 0", "grant_cycles must be at least 1"),
         ("-gpgpu_operand_collector_num_in_ports_gen 1", "must be as many as -gpgpu_operand_collector_num_out_ports"),
