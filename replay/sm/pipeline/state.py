@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.bits import FAR, inlined
 from rayplay.replay.jit.hooks import NOTHING
 from rayplay.replay.jit.rows import FixedRows, aligned_rows
 from rayplay.replay.memory.instruction_cache import InstructionCache
@@ -230,6 +230,12 @@ class Pipeline(NamedTuple):
 def every(schedulers: int) -> int:
     """The warps of scheduler 0 among 64, as a mask (a signed number)."""
     return int(np.bitwise_or.reduce(np.int64(1) << np.arange(0, 64, schedulers)))
+
+
+@inlined
+def warps_of(core: Pipeline, scheduler: int) -> int:
+    """The warps of a scheduler, or its latches, as a mask; its highest bit may be the sign."""
+    return int(np.int64(core.every) << scheduler)
 
 
 def make_state(
