@@ -91,11 +91,7 @@ REPLACEMENTS = {"L": "lru", "F": "fifo"}
 
 
 def cache(text: str, kinds: tuple[tuple[str, str], ...], others: str) -> tuple[int, Values]:
-    """Bytes of one cache, and its policy without the level's name, of a cache string.
-
-    kinds   letters of its lines and of its MSHRs that it may have.
-    others  says what is with other letters.
-    """
+    """Bytes and policy of a cache string; ``kinds``: letters of lines and MSHRs; ``others`` refuses the rest."""
     match = CACHE.fullmatch(text.replace(" ", ""))
     if match is None:
         raise OptionError("must be a cache such as S:64:128:16,L:B:m:L:P,A:192:4,32:0,32")
@@ -120,8 +116,7 @@ def l1_cache(text: str) -> Values:
     """The cache string of the L1; without one (``none``) all loads and stores go past it."""
     if text == "none":
         return {"lsu.local_skips_l1": True}
-    kinds = (("S", "A"), ("N", "S"))
-    size, policy = cache(text, kinds, "with others an assertion ends Accel-Sim before an L2 with sectors")
+    size, policy = cache(text, (("S", "A"), ("N", "S")), "with others an assertion ends Accel-Sim")
     policy["whole_lines"] = text.lstrip()[0] == "N"
     return {"l1.bytes": size} | {f"l1.{name}": value for name, value in policy.items()}
 
@@ -343,13 +338,9 @@ def _l2(given: dict[str, str]) -> Values:
 
 def _skips(given: dict[str, str]) -> Values:
     """Whether global memory goes past the L1: where it is told to, and where there is none."""
-    skips = chosen("lsu.global_skips_l1", dict(SWITCH))(given.get("gpgpu_gmem_skip_L1D", "0"))
     if given.get("gpgpu_cache:dl1") != "none":
-        return skips
-    if (
-        any(name.startswith("gpgpu_rt_") for name in given)
-        and _rt_cache({"gpgpu_rt_use_l1": "1"} | given)["rt.cache"] == "l1"
-    ):
+        return chosen("lsu.global_skips_l1", dict(SWITCH))(given.get("gpgpu_gmem_skip_L1D", "0"))
+    if "gpgpu_rt_use_l1" in given and _rt_cache(given)["rt.cache"] == "l1":
         raise OptionError("must be a cache where an RT unit reads through it")
     return {"lsu.global_skips_l1": True}
 

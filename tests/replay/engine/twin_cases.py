@@ -336,17 +336,6 @@ def run_twin(case: Case) -> Found:
     return found
 
 
-def stores_for_ever(case: Case, most_cycles: int) -> set[int]:
-    """Sectors that warps of the first kernel that does not end have stored without an acknowledgement."""
-    gpu = Gpu(case.twin)
-    for command in load_program(case.trace, case.twin.latencies, case.twin.texture.used):
-        try:
-            gpu.run(command, most_cycles) if isinstance(command, Kernel) else gpu.copy(*command)
-        except TimeoutError:
-            return {warp.stores for sm in gpu.sms for warp in sm.warps if warp is not None and warp.stores}
-    return set()
-
-
 ACCESSES = ("read_hits", "read_pending_hits", "read_line_misses", "read_sector_misses", "write_hits",
     "write_pending_hits", "write_line_misses", "write_sector_misses")  # fmt: skip
 COUNTED = {
