@@ -108,7 +108,7 @@ class Gpu:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
         law(
             not (self.packets_of_lines and self.interconnect.perfect_memory),
-            "interconnect.perfect_memory needs instruction_cache.perfect, no L1 that writes lines back, no l1.whole_lines",
+            "interconnect.perfect_memory needs instruction_cache.perfect, no L1 that writes lines back or whole_lines",
         )
         forwards = self.l2.write_policy != "back" or not self.l2.write_allocate.startswith("lazy")
         law(
