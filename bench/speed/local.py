@@ -113,7 +113,7 @@ def resident() -> float:
 
 
 def measure(name: str, text: str, launches: int, threads: int) -> None:
-    """Run the launches and print what is resident after some of them, and the most there was."""
+    """Run the launches and print the resident memory after some of them, and its peak."""
     device, marks = Device(text), []
     out = device.buffer(np.zeros(threads, np.uint32))
 

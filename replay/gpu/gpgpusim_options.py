@@ -337,7 +337,7 @@ def _l2(given: dict[str, str]) -> Values:
 
 
 def _skips(given: dict[str, str]) -> Values:
-    """Whether global memory goes past the L1: where it is told to, and where there is none."""
+    """Whether global memory goes past the L1: where it is told to, and without an L1."""
     if given.get("gpgpu_cache:dl1") != "none":
         return chosen("lsu.global_skips_l1", dict(SWITCH))(given.get("gpgpu_gmem_skip_L1D", "0"))
     if "gpgpu_rt_use_l1" in given and _rt_cache(given)["rt.cache"] == "l1":

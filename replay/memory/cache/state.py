@@ -236,7 +236,7 @@ def offset_of(state: Cache, sector: int) -> int:
 
 @inlined
 def fetched(state: Cache, sector: int) -> int:
-    """What is fetched for a sector: itself, or the first of its line, which comes as a whole."""
+    """The sector that a fetch is for: itself, or the first of a line that comes as a whole."""
     return sector >> state.sector_shift << state.sector_shift if state.whole_lines else sector
 
 

@@ -331,7 +331,7 @@ class Cache:
         return MISS
 
     def _key(self, request: Request) -> int:
-        """What a request waits for: its sector or its whole line."""
+        """Address that a request waits for: its sector's or its whole line's."""
         return request.address // 128 * 128 if self.config.whole_lines else request.address
 
     def _fetch_and_write(self, request: Request, now: int) -> str:
@@ -374,7 +374,7 @@ class Cache:
         return MISS
 
     def _packet(self, request: Request) -> Request:
-        """What leaves for a request: itself, or one for its line, which comes back in four."""
+        """The packet of a request: itself, or one for its line, which comes back in four."""
         if not self.config.whole_lines:
             return request
         packet = Request(self._key(request), request.byte_mask, False, request.sm, request.op, request.place)
