@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.verdict import PHRASES, percent
 from rayplay.report.markup import Child, Markup, tag
 from rayplay.report.run import Run
@@ -30,6 +31,10 @@ def program_section(run: Run) -> tuple[Markup, str] | None:
     blocks = run.trace.read("blocks", ["block_id", "first_instruction", "instruction_count", "program"])
     visits = np.zeros(len(blocks["block_id"]), np.int64)
     for part in run.trace.batches("visits", ["block_id"]):
+        if part["block_id"].max(initial=0) >= len(visits):
+            raise UserError(
+                f"{run.trace.path}: visits: block_id must be a block's, and rayplay check names what is not"
+            )
         visits += np.bincount(part["block_id"], minlength=len(visits))
     text = run.trace.read("instructions", ["instruction_id", "line", "text"])
     executed = np.repeat(visits, blocks["instruction_count"])

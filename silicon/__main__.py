@@ -108,13 +108,15 @@ def _time(options: argparse.Namespace) -> int:
     from rayplay.formats.place.publish import atomic_file
     from rayplay.silicon.devices.cuda import Cuda
     from rayplay.silicon.timing import time_launches
+    from rayplay.tracer.launch import prepare
 
+    prepared = None if str(options.launch) == SUITE else prepare(options.launch)  # what it refuses needs no device
     device = Cuda()
     out = options.out or Path("results") / f"{options.launch.stem}-times.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
-    if str(options.launch) == SUITE:
+    if prepared is None:
         return _suite(options, device, out)
-    timing = time_launches(options.launch, device, options.samples)
+    timing = time_launches(prepared, device, options.samples)
     command = ["rayplay", "time", options.launch.name, "--samples", str(options.samples)]
     with atomic_file(out) as partial:
         partial.write_text(timing.csv(command))

@@ -20,7 +20,7 @@ import numpy as np
 from rayplay import ptx
 from rayplay.silicon.devices.cuda import Cuda, clocks
 from rayplay.silicon.devices.device import Loaded
-from rayplay.tracer.launch import FIRST, Prepared, prepare
+from rayplay.tracer.launch import FIRST, Prepared
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 
@@ -119,14 +119,13 @@ class Timing:
         return text.getvalue()
 
 
-def time_launches(path: Path, device: Cuda, samples: int = SAMPLES) -> Timing:
-    """Time every launch of a launch file, in order; its buffers go on from launch to launch as in a run.
+def time_launches(prepared: Prepared, device: Cuda, samples: int = SAMPLES) -> Timing:
+    """Time every launch of a prepared launch file, in order; its buffers go on from launch to launch as in a run.
 
     The first row is an empty kernel of one thread, number -1: what an event pair costs.
 
-    Raises ``UserError`` as ``run_launch_file`` does, and for a launch that fails on the device.
+    Raises ``UserError`` for a launch that fails on the device.
     """
-    prepared = prepare(path)
     addresses = device.open(prepared)
     program = device.load(prepared.module)
     bench = Bench(device, prepared, addresses, samples)
@@ -137,7 +136,7 @@ def time_launches(path: Path, device: Cuda, samples: int = SAMPLES) -> Timing:
         given = prepared.plan.launch[number].parameters
         params = tuple(each.encode(addresses, place.rounds, width) for each in given)
         rows.append(bench.launch(program, launch, params, number))
-    return Timing(path, device, rows, (before, clock_of(device)), samples)
+    return Timing(prepared.path, device, rows, (before, clock_of(device)), samples)
 
 
 class Bench:

@@ -1,7 +1,6 @@
 """Errors for users, each one line long and complete."""
 
 LONGEST = 1000
-_ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 127, 0x85, 0x2028, 0x2029)}
 
 
 class UserError(Exception):
@@ -9,11 +8,11 @@ class UserError(Exception):
 
     ``formats.guard.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000
     characters (a finding may be any text of a damaged file) the middle is left out;
-    what would break the line is escaped.
+    what would break the line, or does not print, is escaped.
     """
 
     def __init__(self, message: object) -> None:
-        text = str(message).translate(_ESCAPES)
+        text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(message))
         cut = len(text) > LONGEST
         super().__init__(f"{text[: LONGEST * 3 // 4]} ... {text[-LONGEST // 5 :]}" if cut else text)
 

@@ -108,13 +108,13 @@ class Gpu:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
         law(
             not (self.packets_of_lines and self.interconnect.perfect_memory),
-            "interconnect.perfect_memory needs instruction_cache.perfect and no l1.write_policy back, as in Accel-Sim",
+            "interconnect.perfect_memory needs instruction_cache.perfect, no L1 that writes lines back or whole_lines",
         )
         forwards = self.l2.write_policy != "back" or not self.l2.write_allocate.startswith("lazy")
         law(
-            self.l1.write_policy != "back" or not forwards,
-            f"l1.write_policy back needs an L2 that writes back lazily, not {self.l2.write_policy} and"
-            f" {self.l2.write_allocate}",
+            not self.l1.keeps_dirty or not forwards,
+            f"l1.write_policy {self.l1.write_policy} needs an L2 that writes back lazily, not"
+            f" {self.l2.write_policy} and {self.l2.write_allocate}",
         )
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
@@ -165,8 +165,8 @@ class Gpu:
 
     @property
     def packets_of_lines(self) -> bool:
-        """Whether a packet may be for several sectors: instruction caches that miss, or L1s that write back."""
-        return not self.instruction_cache.perfect or self.l1.write_policy == "back"
+        """Whether a packet may be for several sectors: of instruction caches, of L1s with whole or dirty lines."""
+        return not self.instruction_cache.perfect or self.l1.keeps_dirty or self.l1.whole_lines
 
     @property
     def draws_slices(self) -> bool:

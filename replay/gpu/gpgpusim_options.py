@@ -90,13 +90,13 @@ SET_HASHES = {"L": "linear", "X": "xor", "P": "ipoly", "H": "fermi"}
 REPLACEMENTS = {"L": "lru", "F": "fifo"}
 
 
-def cache(text: str) -> tuple[int, Values]:
-    """Bytes of one cache, and its policy without the level's name, of a cache string."""
+def cache(text: str, kinds: tuple[tuple[str, str], ...], others: str) -> tuple[int, Values]:
+    """Bytes and policy of a cache string; ``kinds``: letters of lines and MSHRs; ``others`` refuses the rest."""
     match = CACHE.fullmatch(text.replace(" ", ""))
     if match is None:
         raise OptionError("must be a cache such as S:64:128:16,L:B:m:L:P,A:192:4,32:0,32")
-    if (match[1], match[10]) != ("S", "A"):
-        raise OptionError("must have sectors and associative MSHRs (S:...,A:...): others are not modelled")
+    if (match[1], match[10]) not in kinds:
+        raise OptionError(f"must be {' or '.join(':...,'.join(kind) + ':...' for kind in kinds)}: {others}")
     sets, line_bytes, ways = (int(match[place]) for place in (2, 3, 4))
     policy: Values = {"line_bytes": line_bytes, "ways": ways}
     letters = {
@@ -113,8 +113,11 @@ def cache(text: str) -> tuple[int, Values]:
 
 
 def l1_cache(text: str) -> Values:
-    """The cache string of the L1."""
-    size, policy = cache(text)
+    """The cache string of the L1; without one (``none``) all loads and stores go past it."""
+    if text == "none":
+        return {"lsu.local_skips_l1": True}
+    size, policy = cache(text, (("S", "A"), ("N", "S")), "with others an assertion ends Accel-Sim")
+    policy["whole_lines"] = text.lstrip()[0] == "N"
     return {"l1.bytes": size} | {f"l1.{name}": value for name, value in policy.items()}
 
 
@@ -192,7 +195,6 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_l1_banks": whole("l1.banks"),
     "gpgpu_l1_banks_hashing_function": chosen("l1.bank_hash", {"0": "linear", "1": "xor"}),
     "gpgpu_l1_banks_byte_interleaving": whole("l1.bank_bytes"),
-    "gpgpu_gmem_skip_L1D": chosen("lsu.global_skips_l1", dict(SWITCH)),
     "gpgpu_local_mem_map": chosen("lsu.local_order", {"0": "sm", "1": "cta"}),
     "gpgpu_l1_cache_write_ratio": whole("l1.dirty_percent"),
     "gpgpu_flush_l1_cache": chosen("l1.invalidate_idle", dict(SWITCH)),
@@ -328,10 +330,19 @@ def _unified(given: dict[str, str]) -> Values:
 
 
 def _l2(given: dict[str, str]) -> Values:
-    size, policy = cache(given["gpgpu_cache:dl2"])
+    size, policy = cache(given["gpgpu_cache:dl2"], (("S", "A"),), "an L2 without sectors is not modelled")
     slices = numbers(given.get("gpgpu_n_mem", "12"))[0]
     slices *= numbers(given.get("gpgpu_n_sub_partition_per_mchannel", "1"))[0]
     return {"l2.bytes": size * slices} | {f"l2.{name}": value for name, value in policy.items()}
+
+
+def _skips(given: dict[str, str]) -> Values:
+    """Whether global memory goes past the L1: where it is told to, and without an L1."""
+    if given.get("gpgpu_cache:dl1") != "none":
+        return chosen("lsu.global_skips_l1", dict(SWITCH))(given.get("gpgpu_gmem_skip_L1D", "0"))
+    if "gpgpu_rt_use_l1" in given and _rt_cache(given)["rt.cache"] == "l1":
+        raise OptionError("must be a cache where an RT unit reads through it")
+    return {"lsu.global_skips_l1": True}
 
 
 def _bus(given: dict[str, str]) -> Values:
@@ -354,7 +365,8 @@ def _rt_cache(given: dict[str, str]) -> Values:
 
 TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_n_clusters": _sms, "gpgpu_shader_core_pipeline": _warps, "gpgpu_pipeline_widths": _result_buses,
-    "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
+    "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_gmem_skip_L1D": _skips,
+    "gpgpu_cache:dl1": _skips, "gpgpu_cache:dl2": _l2,
     "gpgpu_cache:il1": _instruction_cache,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
     "icnt_subnets": _subnets, "gpgpu_mem_address_mask": _address_mask,

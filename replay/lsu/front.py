@@ -30,7 +30,7 @@ def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now:
         return STILL_THERE
     if operation[row, lsu.CONFLICT]:
         return access_shared(state, sm, now, row, at)
-    is_cached = not state.global_skips_l1 or operation[row, lsu.LOCAL] == 1
+    is_cached = not (state.local_skips_l1 if operation[row, lsu.LOCAL] else state.global_skips_l1)
     if (operation[row, lsu.KIND] == op.LOAD or operation[row, lsu.KIND] == op.STORE) and is_cached:
         enter_banks(state, l1, port, work, sm, now, row, at)
     elif operation[row, lsu.KIND] == op.TEXTURE and state.texture.is_unit:

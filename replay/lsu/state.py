@@ -98,6 +98,7 @@ class Spec:
         choices=("cta", "sm"),
     )
     global_skips_l1: bool = value("switch", "Whether loads and stores of global memory go past the L1")
+    local_skips_l1: bool = value("switch", "Whether loads and stores of local memory go past the L1")
     local_block_bytes: int = value(
         "bytes",
         "Blocks of its own that a thread of PTX has for local memory that is not interleaved, side by side with those"
@@ -143,6 +144,7 @@ class Lsu(NamedTuple):
     due_size: int
     perfect: bool
     global_skips_l1: bool
+    local_skips_l1: bool
     depth: int
     inbox_size: int
     inbox_pitch: int  # rows of ``inbox`` from one SM to the next
@@ -185,7 +187,8 @@ def make_state(
         make_shares(stats, streams),
         texture_unit.make_state(texture, sms, OPERATIONS, streams),
         rop.make_colour(raster, sms, streams),
-        due_size, spec.perfect_memory, spec.global_skips_l1, depth, inbox_size, inbox_pitch, pipe_size,
+        due_size, spec.perfect_memory, spec.global_skips_l1, spec.local_skips_l1, depth, inbox_size,
+        inbox_pitch, pipe_size,
         1 if register else spec.queue_entries, 1 if register else spec.issue_cycles, spec.shared_latency_cycles,
         l1.latency_cycles, l1.banks, sms,
     )  # fmt: skip

@@ -103,7 +103,7 @@ def send_next(state: InstructionCache, port: Port, sm: int, now: int) -> None:
     entry = tags.queue[row, 3]
     state.missing[sm * tags.pitch + entry] = LINE_SECTORS
     count_for(port, sm, mshr.stream_of(tags, sm, entry))
-    send_line(port, sm, now, tags.queue[row, 1] * LINE_SECTORS, LINE_TAGS + entry)
+    send_line(port, sm, now, tags.queue[row, 1] * LINE_SECTORS, LINE_TAGS + entry, 0, 0)
 
 
 @compiled

@@ -20,7 +20,17 @@ from rayplay.replay.memory.cache import tags as cache_lines
 from rayplay.replay.memory.cache.mshr import label_of
 from rayplay.replay.memory.cache.prefetch import bring, prefetch, prefetched, prefetches
 from rayplay.replay.memory.hashes import parities, parity_masks
-from rayplay.replay.memory.port import READ, TEXTURE, WRITE, Port, may_send, send, send_write_back
+from rayplay.replay.memory.port import (
+    LINE_SECTORS,
+    READ,
+    TEXTURE,
+    WRITE,
+    Port,
+    may_send,
+    send,
+    send_line,
+    send_write_back,
+)
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
 
@@ -44,6 +54,9 @@ class Spec(cache_state.Policy):
     latency_cycles: int = value("cycles", "From the LSU's bank access to the tag check and the data", 1)
     unified_bytes: int = value("bytes", "Size of the memory shared with shared memory; 0: they are separate", 0)
     shared_options: tuple[int, ...] = value("bytes", "Sizes of shared memory that the unified memory can be split at")
+    whole_lines: bool = value(
+        "switch", "Whether a line is asked for in one packet, and valid or dropped as a whole, in place of its sectors"
+    )
     invalidate_idle: bool = value("switch", "Whether an SM without a live warp forgets its lines, as at a kernel's end")
 
     def __post_init__(self) -> None:
@@ -59,6 +72,15 @@ class Spec(cache_state.Policy):
         law(
             self.write_policy == "back" or (sends and self.write_allocate != "fetch_on_write"),
             f"write_allocate {self.write_allocate} does not send every write on with write_policy {self.write_policy}",
+        )
+        law(
+            not self.whole_lines or (self.line_bytes == LINE_SECTORS * SECTOR_BYTES and self.port_bytes >= 128),
+            f"whole_lines needs line_bytes and port_bytes of 128, not {self.line_bytes} and {self.port_bytes}",
+        )
+        law(
+            not self.whole_lines or (self.write_allocate in ("none", "naive") and self.allocate != "streaming"),
+            "whole_lines needs write_allocate none or naive, and allocate on_miss or on_fill, not"
+            f" {self.write_allocate} and {self.allocate}",
         )
         options = self.shared_options
         law(
@@ -90,6 +112,11 @@ class Spec(cache_state.Policy):
         return STREAMING_MERGES if self.allocate == "streaming" else self.mshr_merges
 
     @property
+    def keeps_dirty(self) -> bool:
+        """Whether dirty lines are written back: write_policy back, or evict_global with allocate on_miss."""
+        return self.write_policy == "back" or (self.write_policy == "evict_global" and self.allocate == "on_miss")
+
+    @property
     def is_emptied(self) -> bool:
         """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split again."""
         return self.invalidate_idle or self.unified_bytes > 0
@@ -106,6 +133,7 @@ class L1(NamedTuple):
     """All SMs' caches."""
 
     cache: cache_state.Cache
+    missing: np.ndarray  # int64[sms, entries]: sectors of a whole line that have not come
     leaves_at: np.ndarray  # int64[sms]: first cycle in which one more request could leave the miss queue
     bank_mask: np.ndarray  # int64[bits of the bank]: bits of the sector number whose parity is the bit
     bank_bits: int  # those bits where they are the bank itself; else 0
@@ -122,7 +150,10 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -
     entries = min(spec.entries, packets_in_flight)
     masks = parity_masks(spec.bank_hash, spec.banks) * spec.bank_bytes // SECTOR_BYTES
     return L1(
-        cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries, streams=streams),
+        cache_state.make_state(
+            policy, spec.sets, sms, spec.most_ways, entries, streams=streams, whole_lines=spec.whole_lines
+        ),
+        np.zeros((sms, entries), np.int64),
         np.zeros(sms, np.int64),
         masks,
         spec.banks - 1 if spec.bank_hash == "linear" and spec.bank_bytes == SECTOR_BYTES else 0,
@@ -216,15 +247,26 @@ def send_next(state: L1, port: Port, sm: int, now: int) -> None:
     row = sm * state.cache.ring + wrap(unit[sm, cache_state.QUEUE_HEAD], state.cache.ring)
     unit[sm, cache_state.QUEUE_HEAD] += 1
     if queue[row, 0] == cache_state.READ_SECTOR:
-        label = label_of(state.cache, sm, queue[row, 3])
+        entry, label = queue[row, 3], label_of(state.cache, sm, queue[row, 3])
         count_for(port, sm, label >> 1)
-        send(port, sm, now, queue[row, 1], READ + TEXTURE * (label & 1), queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+        if state.cache.whole_lines:
+            state.missing[sm, entry] = LINE_SECTORS
+            send_line(port, sm, now, queue[row, 1], entry * 4 + FILL_TAG, TEXTURE * (label & 1), queue[row, 2])
+        else:
+            send(port, sm, now, queue[row, 1], READ + TEXTURE * (label & 1), queue[row, 2], entry * 4 + FILL_TAG)
     elif queue[row, 0] == cache_state.WRITE_BACK:
         count_for(port, sm, queue[row, 3])
         send_write_back(port, sm, now, queue, row)
     else:
         count_for(port, sm, queue[row, 3] >> TAG_BITS)
         send(port, sm, now, queue[row, 1], WRITE, queue[row, 2], queue[row, 3] & ((1 << TAG_BITS) - 1))
+
+
+@inlined
+def is_partial(state: L1, sm: int, entry: int) -> bool:
+    """Take a sector that came for an MSHR entry; whether others of its line are still missing."""
+    state.missing[sm, entry] -= state.cache.whole_lines
+    return state.missing[sm, entry] > 0
 
 
 @compiled

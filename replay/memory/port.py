@@ -211,9 +211,17 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
 
 
 @compiled
-def send_line(state: Port, sm: int, now: int, sector: int, tag: int) -> None:
-    """In lockstep: ask for the sectors of a line in one packet, which counts as that many requests."""
-    send(state, sm, now, sector, LINE, 0, tag)
+def send_line(state: Port, sm: int, now: int, sector: int, tag: int, is_texture: int, byte_mask: int) -> None:
+    """In lockstep: ask for the sectors of a line in one packet, which counts as that many requests.
+
+    is_texture  TEXTURE for a read of texels, else 0.
+    byte_mask   bytes of ``sector`` that are read.
+    """
+    home, number = home_of(state, sm), sector & (LINE_SECTORS - 1)
+    at = home * state.request_ring + wrap(state.port[home, REQUEST_TAIL], state.request_ring)
+    state.back[at, 1] = state.back[at, 2] = 0
+    state.back[at, 1 + (number >> 1)] = byte_mask << 32 * (number & 1)
+    send(state, sm, now, sector - number, LINE + is_texture, 0, tag)
     state.port[sm, IN_FLIGHT] += LINE_SECTORS - 1
     state.stats[sm, SENT] += LINE_SECTORS - 1
 

@@ -97,6 +97,9 @@ def take_packet(
 def fill(lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int, entry: int) -> None:
     """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
     cache = caches.cache
+    if l1_cache.is_partial(caches, sm, entry):
+        lsu_unit.wake(lsus, sm, now)
+        return
     row = sm * cache.pitch + entry
     cache_fill.place(cache, sm, now, entry)  # who waits for it is still in its MSHR entry
     sector, stream, kept, leader = cache.mshr[row, cache_state.SECTOR], cache_mshr.stream_of(cache, sm, entry), 0, -1

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -73,4 +74,16 @@ class Executor:
             params=params,
             constants={**launch.constants, **constants},
         )
-        run_compute_launch(run, None, self.backend, progress=False)
+        held = self.memory.mark()
+        try:
+            run_compute_launch(run, None, self.backend, progress=False)
+        finally:
+            self._clear(held)
+
+    def _clear(self, held: dict[str, Any]) -> None:
+        """Take back what a launch took for itself, zeroed for the next."""
+        known = {first for first, *_ in held["allocations"]}
+        for first, size, _ in self.memory.allocations:
+            if first not in known:
+                self.memory.view(first, np.uint8, size)[:] = 0
+        self.memory.go_back(held)

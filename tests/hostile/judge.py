@@ -10,6 +10,8 @@ from tests.hostile.warm import CPU_SECONDS, MOST_BYTES
 LISTED = {"check": 1, "verify": 2, "doctor": 1}
 """Verbs that print what is wrong of a file, and the code with which they then exit."""
 LONGEST_LINE = 1200
+NO_DEVICE = "a CUDA device needs"
+"""How ``time`` ends, without a GPU, for input that it has found right."""
 
 
 def fault(case: Case, verb: str, run: dict[str, Any], before: set[str], folder: Path) -> str:
@@ -34,6 +36,10 @@ def judged(verb: str, run: dict[str, Any], before: set[str], folder: Path) -> st
     assert all(letter.isprintable() or letter in "\n\t" for letter in run["out"]), shown
     left = names(folder) - before
     lines = [line for line in run["err"].splitlines() if not line.startswith(("compiling ", "compiled "))]
+    if run["code"] == 2 and NO_DEVICE in run["err"]:
+        assert len(lines) == 1, shown
+        assert left == set(), shown
+        return "served"
     if run["code"] == 2 and lines:
         assert len(lines) == 1, shown
         assert ": error: " in lines[0], shown

@@ -43,6 +43,8 @@ layers = [{ op = "dense", units = 4 }]
 SASS = (ROOT / "tests" / "ptx" / "data" / "sass" / "sm_75.sass").read_text()
 SHADER = (ROOT / "tracer" / "programs" / "shadows.toml").read_text()
 STATIC = frozenset({"static"})
+RUN = frozenset({"static", "time"})
+"""Verbs that refuse only what is read before a launch: one executes nothing, the other runs on a device alone."""
 EXECUTED = frozenset({"launch", "trace", "analyse"})
 ALL = frozenset(VERBS["launch"])
 SHOWN = frozenset({"parse", "print", "cfg", "characterise"})
@@ -131,31 +133,32 @@ CASES = (
     Case(".npy of negative length", "launch", npy("(-1,)"), ".npy|must be", STATIC),
     Case(".npy of objects", "launch", npy("(64,)", "|O"), "must be a .npy file", STATIC),
     Case(".npy nested deep", "launch", from_file("(" * 60_000), "must be a .npy file", STATIC),
-    Case("largest grid", "launch", launch("grid = [1]", "grid = [2147483647, 65535, 65535]"), "--limit warps|2\\^63"),
+    Case("largest grid", "launch", launch("grid = [1]", "grid = [2147483647, 65535, 65535]"), "--limit warps|2\\^63",
+         frozenset({"time"})),
     Case("shared memory of 2 GB", "launch", launch("[32]", "[32]\ndynamic_shared_bytes = 2000000000"),
          "at most 232448"),
     Case("10^18 rounds", "launch", launch("[[launch]]",
          '[repeat.r]\ntimes = 1000000000000000000\n[[launch]]\nrepeat = "r"'),
          "--limit launches"),
-    Case("rounds without an end", "launch", launch("[[launch]]", FOR_EVER), "--limit launches|must be 0", STATIC),
+    Case("rounds without an end", "launch", launch("[[launch]]", FOR_EVER), "--limit launches|must be 0", RUN),
     Case("program of another folder", "launch", launch("a.ptx", "../../a.ptx"), "in the folder of the launch file",
          verbs=frozenset({"launch", "trace"})),
     Case("program that is a device", "launch", launch("a.ptx", "/dev/zero"), "in the folder of the launch file",
          verbs=frozenset({"launch", "trace"})),
     Case("entry with escapes", "launch", launch('"k"', '"\\u001b[31m\\n"'), "entry|kernel|k"),
     Case("an access past a buffer", "launch", launch(body=PAST), r"lane 0 .*4 bytes past the end of buffer 'from'",
-         STATIC | {"analyse"}),
-    Case("a loop without an end", "launch", launch(body=LOOP.replace("-1", "0")), "--max-instructions", STATIC),
-    Case("calls as a bomb", "launch", launch(body="call f0, ();", variables=BOMB), "--max-instructions", STATIC),
+         RUN | {"analyse"}),
+    Case("a loop without an end", "launch", launch(body=LOOP.replace("-1", "0")), "--max-instructions", RUN),
+    Case("calls as a bomb", "launch", launch(body="call f0, ();", variables=BOMB), "--max-instructions", RUN),
     Case("calls without an end", "launch", launch(
-        body="call f, ();", variables=".func f();\n.func f() { call f, (); ret; }"), "deep|stack|recurs|call", STATIC),
-    Case(".const of 8 GB", "launch", launch(variables=".const .b8 c[8589934592];"), "--limit constant-bytes", STATIC),
+        body="call f, ();", variables=".func f();\n.func f() { call f, (); ret; }"), "deep|stack|recurs|call", RUN),
+    Case(".const of 8 GB", "launch", launch(variables=".const .b8 c[8589934592];"), "--limit constant-bytes", RUN),
     Case(".global of 2^37 bytes", "launch", launch(variables=".global .b8 g[137438953472];"), "--limit variable-bytes",
-         STATIC),
+         RUN),
     Case(".shared of 2 GB", "launch", launch(body=".shared .b8 s[2147483647]; st.shared.b8 [s], 0;"),
-         "--limit shared-bytes", STATIC),
+         "--limit shared-bytes", RUN),
     Case(".local of 2^40 bytes", "launch", launch(body=".local .b8 s[1099511627776]; st.local.b8 [s], 0;"),
-         "local|bytes", STATIC),
+         "local|bytes", RUN),
     Case("PTX that is a device", "ptx", lambda folder: (text("a.toml", LAUNCH)(folder),
          (folder / "a.ptx").symlink_to("/dev/zero")), "--limit list-bytes|in the folder of the launch file"),
     Case("PTX of 70 MB", "ptx", program(entry("") + "//" + "x" * 70_000_000), "--limit list-bytes"),
@@ -171,7 +174,7 @@ CASES = (
          SHOWN),
     Case("a number of 100,000 digits", "ptx", program(entry("mov.u32 %r, " + "9" * 100_000 + ";")), "a.ptx"),
     Case("2^31 registers", "ptx", program(entry(".reg .b32 %x<2147483647>; mov.u32 %x2147483646, 1;")), "a.ptx",
-         SHOWN | {"launch"}),
+         SHOWN | {"launch", "capture"}),
     Case("a vector of 100,000 registers", "ptx", program(entry("mov.b64 %a, {" + "%r," * 100_000 + "%r};")), "a.ptx",
          SHOWN - {"parse"}),
     Case("alignment of 2^63", "ptx", program(entry("", f".global .align {1 << 63} .b8 g;")), "align", SHOWN),

@@ -25,11 +25,12 @@ from tests.hostile.verbs import VERBS, Case
 
 ALL = frozenset(VERBS["trace"])
 BYTES_ALONE = frozenset({"verify"})
-LOOKING = frozenset({"show", "verify", "stats", "diff", "heat"})
+LOOKING = frozenset({"show", "verify", "stats", "diff", "heat", "page", "joules"})
 """Verbs that check no law: they may show what others refuse."""
 PIXELS = ALL - {"show", "check", "verify", "stats", "diff", "convert", "copy", "select", "merge", "export"}
 TIMED = frozenset({"replay", "gatsim", "predict", "estimate", "whatif", "scale"})
 OTHER = r"|must be one launch|must be without rays|must be the trace of an image|must trace rays|--fraction must give"
+OTHER += "|must be the trace that|is no replay of this trace|must have the launches of the trace"
 
 
 def changed(change: Callable[[dict[str, Columns]], object], image: tuple[int, int] | None = (40, 6)) -> Any:
@@ -151,7 +152,7 @@ CASES = (
     Case("image of 65535 x 65535", "trace",
          with_manifest(lambda text: text.replace("[40, 6]", "[65535, 65535]")), "image-pixels="),
     Case("block of 2^96 threads", "trace", block_and_grid((1 << 32) - 1), "must be at most" + OTHER, LOOKING),
-    Case("opcode of 20 MB", "trace", long_text("opcode", 20 << 20), "string-bytes=" + OTHER, BYTES_ALONE),
+    Case("opcode of 20 MB", "trace", long_text("opcode", 20 << 20), "string-bytes=" + OTHER, BYTES_ALONE | {"page"}),
     Case("text of 100 MB", "trace", long_text("text", 100 << 20), "string-bytes=" + OTHER, BYTES_ALONE),
     Case("50 M warps", "trace", with_table("warps", many_warps), "warps="),
     Case("stream 2^32 - 1", "trace", cell("kernels", "stream", (1 << 32) - 1), "stream must be below" + OTHER, LOOKING),
@@ -169,7 +170,7 @@ CASES = (
     Case("thread of warp 2^32 - 1", "trace", cell("threads", "warp_id", (1 << 32) - 1, -1), "warp_id" + OTHER, LOOKING),
     Case("visit 2^32 - 1", "trace", cell("rays", "visit", (1 << 32) - 1), "visit" + OTHER, LOOKING),
     Case("block 2^32 - 1", "trace", cell("visits", "block_id", (1 << 32) - 1), "block" + OTHER,
-         LOOKING - {"stats", "heat"}),
+         LOOKING - {"stats", "heat", "page"}),
     Case("instruction 2^32 - 1", "trace", cell("accesses", "instruction_id", (1 << 32) - 1), "instruction" + OTHER,
          LOOKING),
     Case("NaN of a ray", "trace", changed(lambda t: t["rays"]["t_max"].fill(np.nan)), "nothing" + OTHER, ALL),

@@ -51,7 +51,7 @@ def _of_gpu(name: str) -> Verbs:
         "whatif": (ZATEL, f"whatif good.trace --gpu {name} --fraction 0.8 --change rt.warps*2 --out out.json"),
         "scale": (ZATEL, f"scale good.trace --gpu {name} --factor 1 --out out.json"),
         "correlate": (RAYPLAY, f"correlate {name} --measured times.csv --trace plain.trace"),
-        "fit": (RAYPLAY, f"tuner fit {name} --out out.toml"),
+        "fit": (RAYPLAY, f"tuner fit --gpu {name} --out out.toml"),
     }
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from numba import config
 
 from rayplay.formats.exchange.accelsim import parse
 from rayplay.formats.exchange.accelsim.flow import Placed, collect, make_flow, visit_rows
@@ -25,7 +26,9 @@ def compile_importer() -> None:
 
 
 def is_cached() -> bool:
-    """Whether the largest of them was compiled before."""
+    """Whether the largest of them was compiled before, or nothing is (``NUMBA_DISABLE_JIT=1``)."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return True
     return any(Path(parse.parse_operations.stats.cache_path).glob("*"))
 
 

@@ -56,7 +56,7 @@ def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
     commands = read_stream(listing) if listing.name.endswith(KERNEL_SUFFIXES) else read_list(listing)
     provenance = {"command": "formats import", "source": listing.name, "unknown": unknown}
     compile_importer()
-    with TraceWriter(out, provenance) as writer:
+    with TraceWriter(out, provenance) as writer, np.errstate(over="ignore"):  # hashes wrap, in plain Python too
         for command in tqdm(commands, desc="import", unit="kernel", disable=None):
             if isinstance(command, Copy):
                 row = {"kernel_id": [counts.kernels], "address": [command.address], "bytes": [command.bytes]}

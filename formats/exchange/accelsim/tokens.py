@@ -66,7 +66,7 @@ def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
         at += 2
     value, start = 0, at
     while True:
-        byte = text[at]
+        byte = int(np.int64(text[at]))
         if 48 <= byte <= 57:
             digit = byte - 48
         elif 97 <= (byte | 32) <= 102:
@@ -89,7 +89,7 @@ def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
         at += 1
     value, start = 0, at
     while 48 <= text[at] <= 57:
-        value = value * 10 + (text[at] - 48)
+        value = value * 10 + int(np.int64(text[at]) - 48)
         at += 1
     is_whole = start < at < start + 20 and value >= 0 and _ends(text, at)  # beyond 2**63 it has become negative
     return (-value if negative else value), at if is_whole else -1

@@ -12,7 +12,7 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.bypass import holds_no_row, is_bypassed, may_bypass
 from rayplay.replay.memory.cache.mshr import fail, find_entry, is_late, join, may_join, new_entry
-from rayplay.replay.memory.cache.state import Cache, chosen_set
+from rayplay.replay.memory.cache.state import Cache, chosen_set, fetched, offset_of
 from rayplay.replay.memory.cache.tags import (
     allocate,
     drop_sector,
@@ -51,7 +51,7 @@ def read(
     if may_read(state, row, sector):
         read_hit(state, at, now, row)
         if atomic:
-            mark_dirty(state, at, row, sector & ((1 << state.sector_shift) - 1), byte_mask, False)
+            mark_dirty(state, at, row, sector, byte_mask, False)
         return cache.HIT
     return read_miss(state, at, now, sector, index, byte_mask, atomic, waiter, queued, row)
 
@@ -60,7 +60,7 @@ def read(
 def may_read(state: Cache, row: int, sector: int) -> bool:
     """Whether the data of a sector is in its line's row (-1: the cache does not hold the line)."""
     status = state.line[row, cache.STATUS] if row >= 0 else 0
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     return ((status >> cache.VALID | (status >> cache.DIRTY & status >> cache.READABLE)) >> offset) & 1 != 0
 
 
@@ -95,7 +95,7 @@ def read_miss(
     row: int,
 ) -> int:  # fmt: skip
     """Fetch a missing sector, or join a fetch under way."""
-    answer = probed(state, row, sector & ((1 << state.sector_shift) - 1))
+    answer = probed(state, row, offset_of(state, sector))
     bypassed = may_bypass(state) and is_bypassed(state, at, sector, row, atomic, waiter)
     place, entry = 0 if bypassed else place_for(state, at, row, index), -1
     if place < 0:
@@ -103,7 +103,7 @@ def read_miss(
     elif queued + 1 >= state.miss_queue:  # it might need two places
         answer = fail(state, at, cache.NO_QUEUE)
     else:
-        entry = find_entry(state, at, sector)
+        entry = find_entry(state, at, fetched(state, sector))
         if not may_join(state, at, entry):
             answer = cache.FAIL
         elif atomic and (bypassed or is_late(state, at, entry)):
@@ -123,7 +123,7 @@ def fetch(
     takes = not state.on_fill and not bypassed and not is_late(state, at, entry)
     if entry < 0:
         row = cache.BYPASSED if bypassed else -1 if state.on_fill else place
-        entry = new_entry(state, at, sector, index, byte_mask, row)
+        entry = new_entry(state, at, fetched(state, sector), index, byte_mask, row)
         push(state, at, cache.READ_SECTOR, sector, byte_mask, entry)
     else:
         state.stats[at, cache.MERGES] += 1
@@ -136,7 +136,7 @@ def fetch(
 @inlined
 def take(state: Cache, at: int, now: int, row: int, sector: int, kind: int) -> None:
     """Reserve a sector of a row for an access that misses in the way ``kind`` says."""
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     if kind == cache.MISS:
         allocate(state, at, now, row, sector >> state.sector_shift, offset, state.write_policy != cache.THROUGH)
     elif kind == cache.SECTOR_MISS:
@@ -157,7 +157,7 @@ def write(
 
     Returns HIT, FAIL (try again), or what kind of miss it was.
     """
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     row = find(state, at, sector >> state.sector_shift)
     status = state.line[row, cache.STATUS] if row >= 0 else 0
     state.unit[at, cache.PARKED] = 0
@@ -186,13 +186,13 @@ def write_hit(
         if queued >= state.miss_queue:
             return fail(state, at, cache.NO_QUEUE)
         push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     if policy == cache.EVICT:
         drop_sector(state, at, row, offset)
     else:
         state.unit[at, cache.USED] = 1
         touch(state, row, now)
-        mark_dirty(state, at, row, offset, byte_mask, True)
+        mark_dirty(state, at, row, sector, byte_mask, True)
     use_port(state, at, now, state.sector_cycles)
     return cache.HIT
 
@@ -205,7 +205,7 @@ def write_miss(
 
     Under fetch_on_write a sector written in full goes nowhere, not even where writes go through, as in Accel-Sim.
     """
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     kind = probed(state, row, offset)
     place = place_for(state, at, row, index)
     if place < 0:
@@ -219,7 +219,7 @@ def write_miss(
     before = state.unit[at, cache.QUEUE_TAIL]
     if fetches:
         parked = state.write_allocate == cache.FETCH_ON_WRITE
-        entry = find_entry(state, at, sector)
+        entry = find_entry(state, at, fetched(state, sector))
         if not may_join(state, at, entry):
             return cache.FAIL
         if may_bypass(state) and entry >= 0 and holds_no_row(state, at, entry):
@@ -235,15 +235,15 @@ def write_miss(
             push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
         state.unit[at, cache.USED] = 1
         take(state, at, now, place, sector, kind)
-        write_reserved(state, at, place, offset, byte_mask, kind)
+        write_reserved(state, at, place, sector, byte_mask, kind)
     use_port_for_write_back(state, at, now, before)
     return kind
 
 
 @inlined
-def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int, kind: int) -> None:
+def write_reserved(state: Cache, at: int, row: int, sector: int, byte_mask: int, kind: int) -> None:
     """Write a sector without its other bytes; where a fetch is under way, these come with it."""
-    status = state.line[row, cache.STATUS]
+    status, offset = state.line[row, cache.STATUS], offset_of(state, sector)
     lazy = state.write_allocate >= cache.LAZY_FETCH_ON_READ
     if lazy and byte_mask != cache.FULL:
         status &= ~((1 << cache.READABLE) << offset)
@@ -252,7 +252,7 @@ def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int,
         if byte_mask != cache.FULL and state.write_allocate == cache.LAZY_FETCH_ON_READ:
             status |= (1 << cache.READABLE_ON_FILL) << offset
     state.line[row, cache.STATUS] = status
-    mark_dirty(state, at, row, offset, byte_mask, True)
+    mark_dirty(state, at, row, sector, byte_mask, True)
 
 
 @inlined

@@ -26,7 +26,7 @@ may_bypass = is_replaced("cache.allocates")
 @inlined
 def is_bypassed(state: cache.Cache, at: int, sector: int, row: int, atomic: int, waiter: int) -> bool:
     """Whether a read that misses leaves no line: the one under way does not, or the policy says so. row: its line."""
-    entry = find_entry(state, at, sector)
+    entry = find_entry(state, at, cache.fetched(state, sector))
     if entry >= 0:
         return holds_no_row(state, at, entry)
     return row < 0 and atomic == 0 and not allocates(state, at, sector, waiter)

@@ -4,6 +4,7 @@ from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.bypass import may_bypass
 from rayplay.replay.memory.cache.mshr import label_of, make_ready, stream_of
+from rayplay.replay.memory.cache.state import offset_of
 from rayplay.replay.memory.cache.tags import (
     allocate,
     find,
@@ -78,21 +79,21 @@ def place(state: cache.Cache, at: int, now: int, entry: int) -> None:
     state.owners.label[at] = label_of(state, at, entry)  # of the line that it may take
     here = at * state.pitch + entry
     sector, byte_mask = state.mshr[here, cache.SECTOR], state.mshr[here, cache.BYTES] & cache.FULL
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     row = state.mshr[here, cache.ROW]
     if state.on_fill and not (may_bypass(state) and row == cache.BYPASSED):
         row = settle(state, at, now, sector, state.mshr[here, cache.INDEX])
     if row >= 0:
         fill_sector(state, at, row, offset, byte_mask)
         if (state.mshr[here, cache.BYTES] >> cache.ATOMIC_SHIFT) & 1:
-            mark_dirty(state, at, row, offset, byte_mask, False)
+            mark_dirty(state, at, row, sector, byte_mask, False)
     state.stats[at, cache.FILLS] += 1
 
 
 @inlined
 def settle(state: cache.Cache, at: int, now: int, sector: int, index: int) -> int:
     """Find or make a place for a sector that arrives without one; -1 where its set has none to give."""
-    offset = sector & ((1 << state.sector_shift) - 1)
+    offset = offset_of(state, sector)
     row = find(state, at, sector >> state.sector_shift)
     if row >= 0:
         status = state.line[row, cache.STATUS] >> offset
@@ -111,4 +112,4 @@ def warm(state: cache.Cache, at: int, now: int, sector: int, index: int) -> None
     """Have a sector in the cache without any traffic, as a copy from the host leaves it."""
     row = settle(state, at, now, sector, index)
     if row >= 0:
-        fill_sector(state, at, row, sector & ((1 << state.sector_shift) - 1), 0)
+        fill_sector(state, at, row, offset_of(state, sector), 0)

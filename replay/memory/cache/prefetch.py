@@ -37,8 +37,8 @@ def bring(state: cache.Cache, at: int, now: int, sector: int, index: int, queued
     row = find(state, at, sector >> state.sector_shift)
     if access.may_read(state, row, sector):
         return cache.HIT
-    kind = access.probed(state, row, sector & ((1 << state.sector_shift) - 1))
-    if kind == cache.HIT_RESERVED or find_entry(state, at, sector) >= 0:
+    kind = access.probed(state, row, cache.offset_of(state, sector))
+    if kind == cache.HIT_RESERVED or find_entry(state, at, cache.fetched(state, sector)) >= 0:
         return cache.HIT_RESERVED
     if state.unit[at, cache.MSHR_FREE] == 0 or queued + 1 >= state.miss_queue:
         return cache.FAIL

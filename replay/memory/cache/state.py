@@ -180,12 +180,13 @@ class Cache(NamedTuple):
     given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
     fifo: int  # 1: uses do not count, lines go in the order of their allocation
     passes_late: int  # 1: a read that joins a fetch whose data has come takes no line
+    whole_lines: int  # 1: a line has the state of its first sector alone, and is fetched as a whole
     own: Any = NOTHING  # of a plug-in
 
 
 def make_state(
     policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False,
-    streams: int = 1, sharing: Sharing = NOT_SHARED,
+    streams: int = 1, sharing: Sharing = NOT_SHARED, whole_lines: bool = False,
 ) -> Cache:  # fmt: skip
     """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
     way_shift = (ways - 1).bit_length()
@@ -215,6 +216,7 @@ def make_state(
         WRITE_ALLOCATIONS.index(policy.write_allocate), policy.dirty_percent, policy.miss_queue, policy.port_bytes,
         -(-SECTOR_BYTES // policy.port_bytes), int(given_sets), REPLACEMENTS.index(policy.replacement),
         LATE_READS.index(policy.late_reads),
+        int(whole_lines),
     )  # fmt: skip
     state.unit[:, MSHR_FREE] = entries
     clear(state)
@@ -238,6 +240,18 @@ def hash_masks(name: str, sets: int, line_bytes: int) -> np.ndarray:
     if name == "multiplicative" or sets & (sets - 1):
         return np.zeros(0, np.int64)
     return fermi_masks(sets, line_bytes) if name == "fermi" else parity_masks(name, sets)
+
+
+@inlined
+def offset_of(state: Cache, sector: int) -> int:
+    """Place of a sector's state among its line's."""
+    return 0 if state.whole_lines else sector & ((1 << state.sector_shift) - 1)
+
+
+@inlined
+def fetched(state: Cache, sector: int) -> int:
+    """The sector that a fetch is for: itself, or the first of a line that comes as a whole."""
+    return sector >> state.sector_shift << state.sector_shift if state.whole_lines else sector
 
 
 @inlined

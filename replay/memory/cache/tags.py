@@ -158,12 +158,13 @@ def note_written(state: cache.Cache, row: int, offset: int, byte_mask: int) -> i
 
 
 @inlined
-def mark_dirty(state: cache.Cache, at: int, row: int, offset: int, byte_mask: int, by_store: bool) -> None:
+def mark_dirty(state: cache.Cache, at: int, row: int, sector: int, byte_mask: int, by_store: bool) -> None:
     """Bytes of a sector are written: it is dirty, and readable once all its bytes are (or all are at once).
 
     Only stores make a sector readable, as in Accel-Sim: an atomic that finds it partly written leaves it so.
     """
-    written = note_written(state, row, offset, byte_mask)
+    written = note_written(state, row, sector & ((1 << state.sector_shift) - 1), byte_mask)
+    offset = cache.offset_of(state, sector)
     if state.write_allocate == cache.LAZY_WHOLE_SECTORS:
         written = byte_mask
     status = state.line[row, cache.STATUS] & ~((1 << cache.VALID | 1 << cache.RESERVED) << offset)
@@ -296,6 +297,8 @@ def allocate(state: cache.Cache, at: int, now: int, row: int, line: int, offset:
         forget(state, at, row)
         state.stats[at, cache.EVICTIONS] += 1
         dirty = (status & cache.ALL_DIRTY) >> cache.DIRTY
+        if dirty and state.whole_lines:
+            dirty = (1 << (1 << state.sector_shift)) - 1
         if dirty:
             state.unit[at, cache.DIRTY_LINES] -= 1
         if dirty and sends:

@@ -28,7 +28,7 @@ from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
 from rayplay.replay.memory.l2.filled import queued_with_filled
-from rayplay.replay.memory.port import ATOMIC, LINE, READ, STREAM_SHIFT, WRITE
+from rayplay.replay.memory.port import ATOMIC, LINE, READ, STREAM_SHIFT, TEXTURE, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
 
@@ -91,9 +91,10 @@ def split_line(state: l2.L2, part: int, row: int) -> None:
         sectors &= sectors - 1
         here = part * state.ring + (own[part, l2.POPPED] & mask)
         copy_request(state, row, here)
-        bytes_written = ((high if number >> 1 else low) >> 32 * (number & 1)) & cache_state.FULL
+        bytes_of = ((high if number >> 1 else low) >> 32 * (number & 1)) & cache_state.FULL
         state.input[here, 1] = first + number
-        state.input[here, 2] = (WRITE + 4 * bytes_written if written else READ) | word >> STREAM_SHIFT << STREAM_SHIFT
+        kind = (WRITE if written else READ + (word & TEXTURE)) + 4 * bytes_of
+        state.input[here, 2] = kind | word >> STREAM_SHIFT << STREAM_SHIFT
         state.input[here, 4] = home_of(state, first + number)
         own[part, l2.POPPED] += 1
     own[part, l2.POPPED] -= 1

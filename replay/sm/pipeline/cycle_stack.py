@@ -28,7 +28,7 @@ def observe(core: pipe.Pipeline, sm: int, now: int) -> None:
     unit[sm, pipe.SEEN_FETCHING], unit[sm, pipe.SEEN_ON_MEMORY] = fetching, on_memory
     while changed:
         scheduler = lowest_bit(changed) & (core.schedulers - 1)
-        mine = core.every << scheduler
+        mine = pipe.warps_of(core, scheduler)
         changed &= ~mine
         seen = count_bits(for_unit & mine) | count_bits(for_lsu & mine) << 8
         seen |= count_bits(fetching & mine) << 16 | count_bits(on_memory & mine) << 24
@@ -42,7 +42,7 @@ def observe(core: pipe.Pipeline, sm: int, now: int) -> None:
 @compiled
 def observe_streams(core: pipe.Pipeline, sm: int, scheduler: int, now: int, seen: tuple[int, int, int, int]) -> None:
     """Note for each stream how many of a scheduler's warps that wait, a mask for each of ``OBSERVED``, are its own."""
-    left = core.unit[sm, pipe.LIVE] & (core.every << scheduler)
+    left = core.unit[sm, pipe.LIVE] & pipe.warps_of(core, scheduler)
     while left:
         stream = core.warp[sm * core.warps + lowest_bit(left), warps.STREAM]
         mine, own = of_stream(core, sm, left, stream), 0

@@ -50,7 +50,7 @@ def issue(
         if each:
             index = look(core, caches, sm, row, scheduler, now, refused)
         else:
-            index = choose(core, sm, row, free & (core.every << scheduler))
+            index = choose(core, sm, row, free & pipe.warps_of(core, scheduler))
         if index >= 0:
             stack.issued(core, row, now)
             stack_shares.issued(core, row, core.warp[sm * core.warps + index, warps.STREAM])
@@ -111,7 +111,7 @@ def look(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now
         return choose_active(core, caches, sm, row, scheduler, now, refused)
     if core.unit[sm, pipe.FENCES]:
         open_fences(core, caches, sm, row, scheduler, now, refused)
-    free = able_warps(core, sm) & ~refused & (core.every << scheduler)
+    free = able_warps(core, sm) & ~refused & pipe.warps_of(core, scheduler)
     return choose(core, sm, row, free) if free else -1
 
 
@@ -141,7 +141,7 @@ def standing(core: pipe.Pipeline, sm: int, row: int) -> int:
     """Warps of a scheduler that wait for nothing besides registers, instructions and latches, bit = warp."""
     unit = core.unit
     found = unit[sm, pipe.LIVE] & ~unit[sm, pipe.WAITING] & ~unit[sm, pipe.ENDED_WARPS]
-    return int(found & (core.every << (row & (core.schedulers - 1))))
+    return int(found & pipe.warps_of(core, row & (core.schedulers - 1)))
 
 
 @compiled
@@ -177,7 +177,7 @@ def hindered(core: pipe.Pipeline, sm: int) -> int:
         latch = lowest_bit(full)
         first = latch & ~(core.schedulers - 1)
         if core.sub_cores:
-            found |= core.wants[sm, latch >> core.shift] & (core.every << (latch - first))
+            found |= core.wants[sm, latch >> core.shift] & pipe.warps_of(core, latch - first)
         elif (full >> first) & all_of_class == all_of_class:
             found |= core.wants[sm, latch >> core.shift]
         full &= full - 1 if core.sub_cores else ~(all_of_class << first)
@@ -275,7 +275,7 @@ def open_fences(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: i
         able = core.unit[sm, pipe.VALID] & ~core.unit[sm, pipe.COLLIDES] & ~refused
         if core.policy == policies.RRR:
             able = core.unit[sm, pipe.LIVE] & ~core.unit[sm, pipe.ENDED_WARPS]
-        able &= ~(core.unit[sm, pipe.WAITING] & ~written) & (core.every << scheduler)
+        able &= ~(core.unit[sm, pipe.WAITING] & ~written) & pipe.warps_of(core, scheduler)
         if able:
             start = policies.preferred(core.policy, -1, core.row[row, pipe.LAST])
             first, chosen = lowest_bit(start) & 63, policies.pick(core.policy, able, core.row[row, pipe.LAST])

@@ -12,6 +12,7 @@ HIT, HIT_RESERVED, MISS, SECTOR_MISS, FAIL = "hit", "hit_reserved", "miss", "sec
 SECTOR_BYTES = (1 << 32) - 1
 
 
+Sectors = tuple[int, ...]
 Evicted = tuple[int, list[int], int]  # tag, dirty sectors, bytes written
 
 
@@ -26,10 +27,11 @@ class Line:
         self.fill_bytes = False
         self.dirty_bytes = 0
 
-    def allocate(self, tag: int, sector: int, now: int) -> None:
+    def allocate(self, tag: int, sectors: Sectors, now: int) -> None:
         self.__init__()  # type: ignore[misc]
         self.tag, self.used, self.allocated = tag, now, now
-        self.status[sector] = RESERVED
+        for sector in sectors:
+            self.status[sector] = RESERVED
 
     def allocate_sector(self, sector: int, now: int) -> None:
         self.fill_modified[sector] = self.status[sector] == MODIFIED
@@ -37,10 +39,11 @@ class Line:
         self.status[sector], self.readable[sector] = RESERVED, True
         self.used = now
 
-    def fill(self, sector: int, byte_mask: int) -> None:
-        self.status[sector] = MODIFIED if self.fill_modified[sector] else VALID
-        if self.fill_readable[sector]:
-            self.readable[sector], self.fill_readable[sector] = True, False
+    def fill(self, sectors: Sectors, byte_mask: int) -> None:
+        for sector in sectors:
+            self.status[sector] = MODIFIED if self.fill_modified[sector] else VALID
+            if self.fill_readable[sector]:
+                self.readable[sector], self.fill_readable[sector] = True, False
         if self.fill_bytes:
             self.dirty_bytes |= byte_mask
 
@@ -73,6 +76,10 @@ class Tags:
 
     def line(self, index: int) -> Line:
         return self.lines[index]
+
+    def sectors(self, sector: int) -> Sectors:
+        """Sectors that share the state of one: itself, or its whole line."""
+        return (0, 1, 2, 3) if self.config.whole_lines else (sector,)
 
     def set_index(self, address: int) -> int:
         line = self.set_address(address) // 128
@@ -121,7 +128,7 @@ class Tags:
             if line.is_modified:
                 evicted = (line.tag, [n for n in range(4) if line.status[n] == MODIFIED], line.dirty_bytes)
                 self.dirty -= 1
-            line.allocate(request.address // 128, request.sector, now)
+            line.allocate(request.address // 128, self.sectors(request.sector), now)
         elif status == SECTOR_MISS:
             line, before = self.line(index), self.line(index).is_modified
             line.allocate_sector(request.sector, now)
@@ -130,7 +137,7 @@ class Tags:
 
     def fill(self, index: int, request: Request) -> None:
         line, before = self.line(index), self.line(index).is_modified
-        line.fill(request.sector, request.byte_mask)
+        line.fill(self.sectors(request.sector), request.byte_mask)
         self.dirty += line.is_modified and not before
 
     def warm(self, address: int, now: int) -> None:
@@ -141,12 +148,12 @@ class Tags:
         line, before = self.line(index), self.line(index).is_modified
         sector = address % 128 // 32
         if status == MISS:
-            line.allocate(address // 128, sector, now)
+            line.allocate(address // 128, self.sectors(sector), now)
         elif status == SECTOR_MISS:
             line.allocate_sector(sector, now)
         self.dirty -= before and not line.is_modified
         before = line.is_modified
-        line.fill(sector, 0)
+        line.fill(self.sectors(sector), 0)
         self.dirty += line.is_modified and not before
 
     def flush(self) -> None:
@@ -232,10 +239,10 @@ class Cache:
         return len(self.miss_queue) + more < self.config.miss_queue
 
     def _hit(self, request: Request, now: int) -> str:
-        goes_on = self.config.write_through or self.config.evict
-        if request.is_write and goes_on and not self._has_room(0):
+        evicts = self._evicts(request)
+        if request.is_write and (self.config.write_through or evicts) and not self._has_room(0):
             return FAIL
-        if request.is_write and self.config.evict:
+        if request.is_write and evicts:
             self._drop(request)
             return HIT
         _, index, _ = self.tags.access(request, now)
@@ -248,28 +255,38 @@ class Cache:
             self._modify(index, request)
         return HIT
 
+    def _evicts(self, request: Request) -> bool:
+        """Whether a write that hits goes on and drops what it hit."""
+        stays = self.config.keeps_local and request.op is not None and request.op.instruction.space == "local"
+        return self.config.evict and not stays
+
     def _drop(self, request: Request) -> None:
         """A write goes on and leaves its sector invalid; the count of dirty lines stays."""
         self.miss_queue.append(request)
-        self.tags.line(self.tags.probe(request.address, True)[1]).status[request.sector] = INVALID
+        line = self.tags.line(self.tags.probe(request.address, True)[1])
+        for sector in self.tags.sectors(request.sector):
+            line.status[sector] = INVALID
 
     def keeps(self, request: Request, outcome: str) -> bool:
         """Whether an L1 acknowledges a write itself; one that has its sector fetched is never acknowledged."""
-        if self.config.write_through:
+        if self.config.write_through or (outcome == HIT and self._evicts(request)):
             return False
         fetches = self.config.write_allocate == "fetch" and request.byte_mask.bit_count() < 32
         return outcome == HIT or (self.config.write_allocate in ("lazy", "fetch") and not fetches)
 
-    def goes_on(self, outcome: str) -> bool:
-        """Whether a write with this outcome is answered by the next level."""
+    def goes_on(self, request: Request, outcome: str) -> bool:
+        """Whether a write with this outcome is answered by the next level, or when its sector has been fetched."""
         if outcome == HIT:
             return self.config.write_through or self.config.evict
+        if self.config.write_allocate == "fetch":
+            return request.byte_mask.bit_count() < 32
         return self.config.write_allocate != "lazy"
 
     def _modify(self, index: int, request: Request) -> None:
         line = self.tags.line(index)
         self.tags.dirty += not line.is_modified
-        line.status[request.sector] = MODIFIED
+        for sector in self.tags.sectors(request.sector):
+            line.status[sector] = MODIFIED
         line.dirty_bytes |= request.byte_mask
 
     def _update_readable(self, index: int, request: Request) -> None:
@@ -294,10 +311,10 @@ class Cache:
         if self.config.write_allocate == "naive":
             return self._write_and_fetch(request, now)
         if self.config.write_allocate == "fetch" and request.byte_mask.bit_count() < 32:
-            raise NotImplementedError("a store that is never acknowledged: the warp waits forever")
+            return self._fetch_and_write(request, now)
         if not self._has_room(0):
             return FAIL
-        if self.config.write_through:
+        if self.config.write_through and self.config.write_allocate == "lazy":
             self.miss_queue.append(request)
         status, index, evicted = self.tags.access(request, now)
         self._modify(index, request)
@@ -313,29 +330,56 @@ class Cache:
             self.data_port_busy += len(evicted[1])
         return MISS
 
+    def _key(self, request: Request) -> int:
+        """Address that a request waits for: its sector's or its whole line's."""
+        return request.address // 128 * 128 if self.config.whole_lines else request.address
+
+    def _fetch_and_write(self, request: Request, now: int) -> str:
+        """A part of a sector is written when the rest has come; an L2 answers then, an L1 never."""
+        if not self._has_room(1) or not self.mshrs.has_room(request.address):
+            return FAIL
+        fetch = Request(request.address, request.byte_mask, False, self.sm, None, request.place)
+        fetch.parked = request
+        outcome = self._read_miss(fetch, now, by_write=True)
+        line = self.tags.line(self.tags.probe(request.address, True)[1])
+        line.fill_modified[request.sector] = line.fill_bytes = True
+        return outcome
+
     def _write_and_fetch(self, request: Request, now: int) -> str:
-        if not self._has_room(2) or not self.mshrs.has_room(request.address):
+        if not self._has_room(2) or not self.mshrs.has_room(self._key(request)):
             return FAIL
         self.miss_queue.append(request)
         fetch = Request(request.address, request.byte_mask, False, self.sm, None, request.place)
-        return self._read_miss(fetch, now, has_room=True)
+        return self._read_miss(fetch, now, by_write=True)
 
-    def _read_miss(self, request: Request, now: int, has_room: bool = False) -> str:
-        """Merge with an outstanding request for the sector, or send one."""
-        if not has_room and not self._has_room(1):
+    def _read_miss(self, request: Request, now: int, by_write: bool = False) -> str:
+        """Merge with an outstanding request for the sector, or send one.
+
+        A write that fetches has found room before, and reads out what it drives away.
+        """
+        if not by_write and not self._has_room(1):
             return FAIL
-        sector = request.address
-        is_merged = sector in self.mshrs.waiting
-        if not self.mshrs.has_room(sector):
+        key = self._key(request)
+        is_merged = key in self.mshrs.waiting
+        if not self.mshrs.has_room(key):
             return FAIL
         _, index, evicted = self.tags.access(request, now)
-        self.mshrs.add(sector, request)
+        self.mshrs.add(key, request)
         if not is_merged:
             self.filling[id(request)] = (request, index)
-            self.miss_queue.append(request)
+            self.miss_queue.append(self._packet(request))
         if evicted is not None and not self.config.write_through:
             self._write_back(evicted, request)
+            self.data_port_busy += len(evicted[1]) * by_write
         return MISS
+
+    def _packet(self, request: Request) -> Request:
+        """The packet of a request: itself, or one for its line, which comes back in four."""
+        if not self.config.whole_lines:
+            return request
+        packet = Request(self._key(request), request.byte_mask, False, request.sm, request.op, request.place)
+        packet.sectors, packet.first, request.left = [0, 1, 2, 3], request, 4
+        return packet
 
     def _write_back(self, evicted: Evicted, cause: Request) -> None:
         """A dirty line goes to the channel of the request that evicted it."""
@@ -351,6 +395,6 @@ class Cache:
         """Answer to a miss: its sector becomes valid, its waiters are ready."""
         _, index = self.filling.pop(id(request))
         self.tags.fill(index, request)
-        if request.address in self.mshrs.has_atomic:
+        if self._key(request) in self.mshrs.has_atomic:
             self._modify(index, request)
-        self.mshrs.ready.append(request.address)
+        self.mshrs.ready.append(self._key(request))

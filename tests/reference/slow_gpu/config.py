@@ -20,6 +20,8 @@ class CacheConfig:
     fermi: bool = False
     evict: bool = False  # a write that hits goes on and drops its sector
     write_allocate: str = "lazy"  # or none, naive, fetch
+    whole_lines: bool = False  # a line is fetched, valid, dirty and dropped as one
+    keeps_local: bool = False  # evict holds for global memory; writes to local memory stay
 
 
 L1_2060 = CacheConfig(4, 128, 256, 32, 16, write_through=True, ipoly=False, dirty_percent=25)
@@ -135,6 +137,7 @@ class GpuConfig:
     l1_banks: int = 4
     bank_bytes: int = 32
     skip_l1: bool = False  # global memory goes past the L1
+    skip_local: bool = False
     local_by_cta: bool = True
     unified_bytes: int = 96 * 1024  # L1 and shared memory together; 0: the L1 keeps its ways
     shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)

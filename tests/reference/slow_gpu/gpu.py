@@ -82,14 +82,16 @@ class Gpu:
             where = (address + offset) & 0xFFFFFFFF
             self.slices[self.mapping.place(where).slice].warm(where, self.now)
 
-    def run(self, kernel: Kernel) -> Result:
-        """Until the last warp has been given back."""
+    def run(self, kernel: Kernel, most_cycles: int | None = None) -> Result:
+        """Until the last warp has been given back; ``TimeoutError`` after ``most_cycles``."""
         before, start = Counter(self.totals()), self.now
         self.kernel, self.next_cta, self.running, self.retirements = kernel, 0, 0, []
         self.opened = self.now
         self._configure(kernel)
         while self.next_cta < len(kernel.ctas) or self.running:
             self._tick()
+            if most_cycles is not None and self.now - start > most_cycles:
+                raise TimeoutError(kernel.name)
         spent = Counter(self.totals())
         spent.subtract(before)
         self.results.append(Result(kernel.name, self.now - start, dict(spent), self.retirements))

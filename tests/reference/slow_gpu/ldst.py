@@ -153,6 +153,10 @@ class LdSt:
         request = self.responses[0]
         if request.line is not None:
             request.line.missing -= 1
+        elif request.first is not None:
+            request.first.left -= 1
+            if not request.first.left:
+                self.l1.fill(request.first)
         elif request.is_write:
             self.sm.warps[request.op.warp].stores -= 1
         elif request.op is None or not self._bypasses(request.op):
@@ -229,7 +233,8 @@ class LdSt:
 
     def _bypasses(self, op: Op) -> bool:
         instruction = op.instruction
-        return instruction.bypasses or (self.config.skip_l1 and instruction.space == "global")
+        skips = self.config.skip_local if instruction.space == "local" else self.config.skip_l1
+        return instruction.bypasses or (skips and instruction.space in ("global", "local"))
 
     def _to_l1(self, op: Op) -> None:
         """Up to one access per bank, highest address first; the first busy bank ends the cycle."""

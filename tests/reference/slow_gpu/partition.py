@@ -42,13 +42,14 @@ class Slice:
                 self.rop.append(part)
 
     def _sectors(self, request: Request) -> list[Request]:
-        """The request, or where it is for a line of instructions, or writes an L1's line back, one for each sector."""
+        """The request, or where it is for a line, or writes an L1's line back, one for each sector."""
         parts = []
         for number in range(4) if request.missing is not None else request.sectors:
             address, place = request.address + 32 * number, request.place.elsewhere(request.address + 32 * number)
             written = request.byte_mask & ((1 << 32) - 1) << 32 * number
-            parts.append(Request(address, written, request.is_write, request.sm, None, place))
-            parts[-1].missing = request.missing
+            op = request.op if request.first is not None else None
+            parts.append(Request(address, written, request.is_write, request.sm, op, place))
+            parts[-1].missing, parts[-1].first = request.missing, request.first
         if not parts:
             return [request]
         return parts
@@ -59,7 +60,9 @@ class Slice:
         may_reply = len(self.to_crossbar) < config.slice_replies
         if cache.mshrs.ready and may_reply:
             request = cache.mshrs.next_ready()
-            if request.sm >= 0:  # else the fetch of a write
+            if request.sm < 0 and request.parked is not None:
+                self.to_crossbar.append(request.parked)
+            elif request.sm >= 0:  # else the fetch of a write
                 self.to_crossbar.append(request)
         if self.from_dram and cache.waits_for(self.from_dram[0]):
             cache.fill(self.from_dram.popleft())
@@ -79,7 +82,7 @@ class Slice:
         if outcome == FAIL:
             return
         self.to_l2.popleft()
-        if request.is_write and self.cache.goes_on(outcome):
+        if request.is_write and self.cache.goes_on(request, outcome):
             return
         if (outcome == HIT or request.is_write) and not request.is_write_back:
             self.to_crossbar.append(request)

@@ -20,6 +20,9 @@ class Request:
         self.sectors: list[int] = []  # of a line that is written back
         self.line: Line | None = None  # of the texture cache
         self.missing: Missing | None = None  # of the instruction cache
+        self.first: Request | None = None  # the miss of an L1 of whole lines that this brings a sector for
+        self.left = 0  # sectors that have not come
+        self.parked: Request | None = None  # the write that waits for this fetch in the same cache
 
     @property
     def sector(self) -> int:

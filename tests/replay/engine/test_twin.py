@@ -1,5 +1,6 @@
 """The engine's model ``pipeline`` against the slow twin on random GPUs and traces; ``make fuzz`` runs 500."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,9 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
+from tests.reference.slow_gpu.gpu import Gpu
+from tests.reference.slow_gpu.program import Kernel
+from tests.reference.slow_gpu.program import load as load_program
 from tests.replay.engine import twin_cases
 
 
@@ -38,6 +42,7 @@ def test_raster_operations_take_the_cycles_of_the_twin(tmp_path: Path, seed: int
 
 
 LAZY_L2 = {"l2.write_policy": "back", "l2.write_allocate": "lazy_fetch_on_read", "interconnect.perfect_memory": False}
+NO_BACK = {"l1.write_policy": "through", "l1.write_allocate": "none"}
 RARE: dict[str, dict[str, Any]] = {
     "parts of a warp": {"lsu.warp_parts": 8},
     "flush": {"l2.flush_idle": True},
@@ -45,6 +50,21 @@ RARE: dict[str, dict[str, Any]] = {
     "no allocation": {"l1.write_policy": "back", "l1.write_allocate": "none", **LAZY_L2},
     "naive allocation": {"l1.write_policy": "back", "l1.write_allocate": "naive", **LAZY_L2},
     "naive allocation, through": {"l1.write_policy": "through", "l1.write_allocate": "naive"},
+}
+WHOLE = {"l1.whole_lines": True, "l1.port_bytes": 128, "l1.write_allocate": "none", **LAZY_L2}
+KEEPS_LOCAL = {"l1.write_policy": "evict_global", "l1.write_allocate": "none"}
+RARE |= {
+    "whole lines": WHOLE | {"l1.write_policy": "through"},
+    "whole lines, local ones kept": WHOLE | KEEPS_LOCAL,
+    "whole lines, naive allocation": WHOLE | {"l1.write_policy": "back", "l1.write_allocate": "naive"},
+    "local memory kept": LAZY_L2 | KEEPS_LOCAL,
+    "no L1": {"lsu.global_skips_l1": True, "lsu.local_skips_l1": True},
+    "an L2 that fetches on writes": {
+        **NO_BACK,
+        "l2.write_policy": "back",
+        "l2.write_allocate": "fetch_on_write",
+    },
+    "an L2 that fetches naively": {**NO_BACK, "l2.write_policy": "back", "l2.write_allocate": "naive"},
 }
 """Options that no released configuration changes."""
 
@@ -65,6 +85,34 @@ def test_atomics_of_lanes_that_are_left_over_are_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize("seed", range(3))
 def test_rare_options_take_the_cycles_of_the_twin(tmp_path: Path, option: str, seed: int) -> None:
     assert twin_cases.differences(seed, tmp_path / "case", True, extra=RARE[option]) == []
+
+
+def stores_for_ever(case: twin_cases.Case, most_cycles: int) -> set[int]:
+    """Sectors that warps of the twin's last kernel, which does not end, have stored without an acknowledgement."""
+    gpu, kernels = Gpu(case.twin), load_program(case.trace, case.twin.latencies, case.twin.texture.used)
+    try:
+        for each in kernels:
+            gpu.run(each, most_cycles) if isinstance(each, Kernel) else gpu.copy(*each)
+    except TimeoutError:
+        return {warp.stores for sm in gpu.sms for warp in sm.warps if warp is not None and warp.stores}
+    return set()
+
+
+FETCHES = {"l1.write_policy": "back", "l1.write_allocate": "fetch_on_write", **LAZY_L2}
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_store_that_has_its_sector_fetched_by_an_l1_is_never_acknowledged(tmp_path: Path, seed: int) -> None:
+    """As many sectors of as many warps as in the twin; where all stores fill sectors, everything is the twin's."""
+    case = twin_cases.make(seed, tmp_path, extra=FETCHES)
+    try:
+        found = twin_cases.run_engine(case)
+    except UserError as error:
+        last = int(re.findall(r"after cycle (\d+)", str(error))[0])
+        said = {int(count) for count in re.findall(r"acknowledgements of (\d+) sectors", str(error))}
+        assert said == stores_for_ever(case, last + 1000)
+    else:
+        assert found == twin_cases.run_twin(case)
 
 
 @pytest.mark.parametrize("seed", range(12))

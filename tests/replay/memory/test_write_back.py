@@ -110,5 +110,5 @@ def test_without_an_allocation_a_missing_store_goes_on_and_is_acknowledged_by_th
 def test_an_l2_that_sends_writes_on_is_refused() -> None:
     with pytest.raises(UserError, match="needs an L2 that writes back lazily, not evict and none"):
         load("accelsim-rtx2060", [BACK, "l2.write_policy=evict", "l2.write_allocate=none"])
-    with pytest.raises(UserError, match=r"perfect_memory needs .* no l1.write_policy back"):
+    with pytest.raises(UserError, match=r"perfect_memory needs .* no L1 that writes lines back"):
         load("accelsim-rtx2060", [BACK, "interconnect.perfect_memory=true"])

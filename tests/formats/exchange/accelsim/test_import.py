@@ -1,7 +1,10 @@
 """Accel-Sim's traces come in with every instruction, mask and address; what does not fit is named with its place."""
 
 import lzma
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ from rayplay.formats import open_trace, validate
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.formats.guard.errors import FormatError
+from tests.formats.schema_strategies import tree_bytes
 
 HEADER = """-kernel name = demo
 -kernel id = 1
@@ -288,3 +292,13 @@ def test_real_traces_keep_everything(data: Path, tmp_path: Path, name: str) -> N
     files = [line for line in (folder / "kernelslist.g").read_text().split() if line.startswith("kernel")]
     expected = [warp for file in files for warp in slow_parse(folder / file)]
     assert [did[key] for key in sorted(did)] == expected
+
+
+def test_in_plain_python_the_same_comes_in(tmp_path: Path) -> None:
+    listing = write(tmp_path)
+    import_accelsim(listing, tmp_path / "compiled.trace")
+    module = "rayplay.formats.exchange.accelsim.importer"
+    code = f"from {module} import *; import_accelsim(Path({str(listing)!r}), Path('plain.trace'))"
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, cwd=tmp_path, check=True)
+    assert tree_bytes(tmp_path / "plain.trace") == tree_bytes(tmp_path / "compiled.trace")
