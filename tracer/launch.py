@@ -19,7 +19,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LAUNCHES
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
+from rayplay.tracer.launchfile.buffers import Array, check_expectations, place_buffers
 from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file
 from rayplay.tracer.launchfile.images import place_images
 from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three

@@ -160,8 +160,10 @@ def _prepared(
     record: str = "visits",
 ) -> Prepared:
     sampling = Sampling(request.width, request.height, samples, request.bounces, request.seed)
+    config = read_config(request.config)
+    modules = [ptx.parse_file(path) for path in (request.program, *config.modules)]
     return prepare_image(
-        scene, ptx.parse_file(request.program), read_config(request.config), sampling, selected, str(request.config),
+        scene, modules, config, sampling, selected, str(request.config),
         request.traversal, request.hit_programs == "after", structure, record,
     )  # fmt: skip
 
@@ -197,7 +199,8 @@ def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]
 
 def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
-    inputs = [request.program, request.config, *scene_files(request.scene)]
+    modules = read_config(request.config).modules
+    inputs = [request.program, request.config, *modules, *scene_files(request.scene)]
     return {
         "command": "tracer render",
         "tool_version": TOOL_VERSION,
