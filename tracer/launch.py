@@ -26,6 +26,7 @@ from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import Numbering, run_compute_launch
+from rayplay.tracer.shading.fields import confined
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8

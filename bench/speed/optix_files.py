@@ -1,7 +1,7 @@
 """PTX of OptiX programs: how long files take to parse, verify and build, and how much memory.
 
-``python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N]`` prints a line per file and one
-per ray generation entry (or, without any, per other program): what the entry reaches is linked and translated to machine
+``python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N]`` prints a line per file and
+one per ray generation entry (or, without any, per other program): what the entry reaches is linked and translated to machine
 code, all else is not. ``--entries`` takes the N shortest. Each file is measured in a process of its own. Seconds are
 processor time.
 
@@ -53,10 +53,9 @@ def measure(file: Path, libraries: list[Path], count: int) -> None:
     problems = ptx.verify(module)
     verified = time.process_time()
     count_all = sum(len(f.body) for f in module.functions.values())
-    print(
-        f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, {count_all:,} instructions, parsed in {parsed - start:.1f} s, "
-        f"verified in {verified - parsed:.1f} s: {len(problems)} problems, {memory():.0f} MB", flush=True,
-    )  # fmt: skip
+    size = f"{file.stat().st_size / 1e6:.1f} MB, {count_all:,} instructions"
+    taken = f"parsed in {parsed - start:.1f} s, verified in {verified - parsed:.1f} s"
+    print(f"{file.name}: {size}, {taken}: {len(problems)} problems, {memory():.0f} MB", flush=True)
     for problem in problems[:2]:
         print(f"  {problem}")
     others = tuple(ptx.parse_file(each) for each in libraries)

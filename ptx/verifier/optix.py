@@ -14,7 +14,7 @@ def call_problems(
     name: str,
     results: tuple[Operand, ...],
     arguments: tuple[Operand, ...],
-    bits: Callable[[Operand], int | None],
+    bits: Callable[[Register], int | None],
     hint: Hints,
 ) -> Iterator[str]:
     """Problems of one call by itself; ``bits`` is the width of a register, None where it is not declared."""

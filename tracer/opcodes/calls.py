@@ -15,12 +15,12 @@ HEAD = """\
 This page is made from `ptx/isa/optix_calls.py` by `make docs`; a test fails when it differs. Verifier, interpreter and
 machine code read the same table.
 
-Of **{all} names** of releases 7.0 to 9.1, **{built} run**, {none} more are accepted and answer 0 (no scene here has curves, built-in
-spheres or motion), and {refused} are refused before anything runs, with file, line, name and tier. A call is checked where its program is
-loaded: the number of its results and arguments, their widths, and the kind of program in which it stands, also in functions that
-programs call by name.
+Of **{all} names** of releases 7.0 to 9.1, **{built} run**, {none} more are accepted and answer 0 (no scene here has
+curves, built-in spheres or motion), and {refused} are refused before anything runs, with file, line, name and tier. A
+call is checked where its program is loaded: the number of its results and arguments, their widths, and the kind of
+program in which it stands, also in functions that programs call by name.
 
-- **results**, **arguments**: `u` a 32-bit integer, `l` a 64-bit one, `f` an f32; `f9` is nine of them, `*` any number.
+- **results**, **arguments**: `u` a 32-bit integer, `l` a 64-bit one, `f` an f32; `f9` is nine, `*` any number.
 - **in**: kinds of program: {kinds}.
 - **state**: `runs`, or why not.
 
@@ -31,13 +31,13 @@ TAIL = """
 What the calls mean here, where OptiX leaves it open:
 
 - A **reorder** is recorded as an instruction of the trace and moves no thread: the replay keeps the warps as they are.
-- A **transform list** names the instances around a hit, outermost first; traversal itself runs on one level of instances whose
+- A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
-- A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and getters are those of its hit or
-  miss; `hitobject_invoke` runs nothing for a nop.
+- A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and
+  getters are those of its hit or miss; `hitobject_invoke` runs nothing for a nop.
 - A **callable record** gives the callable its data; one program may stand in several records.
-- An **exception** ends its lanes, whatever they run, and runs the exception program for them; without one the launch ends with an error
-  that names line, lane and code.
+- An **exception** ends its lanes, whatever they run, and runs the exception program for them; without one the launch
+  ends with an error that names line, lane and code.
 """
 
 
