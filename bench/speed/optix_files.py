@@ -1,9 +1,10 @@
 """PTX of OptiX programs: how long files take to parse, verify and build, and how much memory.
 
-``python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N]`` prints a line per file and
-one per ray generation entry (or, without any, per other program): what the entry reaches is linked and translated to machine
-code, all else is not. ``--entries`` takes the N shortest. Each file is measured in a process of its own. Seconds are
-processor time.
+    python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N]
+
+Prints a line per file, and one per ray generation entry (or, without any, per other program): what the entry reaches is
+linked and translated to machine code, all else is not. ``--entries`` takes the N shortest. Each file is measured in a
+process of its own. Seconds are processor time.
 
 Production files are in the wheel of ``bpy`` 4.5 (``pip download bpy``): ``kernel_optix*.ptx.zst`` under
 ``addons_core/cycles/lib``, 0.2 to 28 MB each when unpacked with ``zstd -d``.

@@ -13,7 +13,7 @@ from rayplay.tracer.interp import barrier, calls, optix
 from rayplay.tracer.interp.arena import IllegalAddressError, mask_of
 from rayplay.tracer.interp.dispatch import RECORDING, run_straight
 from rayplay.tracer.interp.flow import Flow
-from rayplay.tracer.interp.trace_state import TraceState
+from rayplay.tracer.interp.optix_calls.trace_state import TraceState
 from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
 from rayplay.tracer.meaning.optix import MODES, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS

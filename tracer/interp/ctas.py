@@ -11,7 +11,7 @@ from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ACTIVATION, ITEM, ITEM_ACTIVATION, PROGRESS, STOP, WARP, WARP_READY
 from rayplay.tracer.interp.blocks import Machinery, Run
 from rayplay.tracer.interp.calls import accept_arguments, results_of
-from rayplay.tracer.interp.trace_state import TraceState
+from rayplay.tracer.interp.optix_calls.trace_state import TraceState
 from rayplay.tracer.interp.values import Activation, Lanes
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.record.recorder import Buffers

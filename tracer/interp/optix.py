@@ -6,8 +6,8 @@ from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT
 from rayplay.tracer.abi.words import EXCEPTION, VIEW
-from rayplay.tracer.interp import hit_objects, instance_lists
-from rayplay.tracer.interp.trace_state import Handler, TraceState, take
+from rayplay.tracer.interp.optix_calls import hit_objects, instance_lists
+from rayplay.tracer.interp.optix_calls.trace_state import Handler, TraceState, take
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.meaning import optix as device
 

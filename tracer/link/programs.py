@@ -8,8 +8,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.flow.spin import spins
 from rayplay.ptx.graph import post_order
 from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.isa.optix import INTRINSICS, kind_of_program
-from rayplay.ptx.isa.optix_calls import STATES
+from rayplay.ptx.isa.optix import INTRINSICS, STATES, kind_of_program
 from rayplay.ptx.program import Program, link
 from rayplay.ptx.text.names import outside_registers
 from rayplay.tracer.link.explicit import explicit

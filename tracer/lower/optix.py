@@ -13,9 +13,9 @@ from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import frame_row, hit_row, load_row, row, store_row, view_word
 from rayplay.tracer.emit.text import gather, scatter
-from rayplay.tracer.lower import hit_objects, instance_lists
-from rayplay.tracer.lower.hit_objects import LANE_BYTES
-from rayplay.tracer.lower.instance_lists import Getter, below, look_up
+from rayplay.tracer.lower.optix_calls import hit_objects, instance_lists
+from rayplay.tracer.lower.optix_calls.hit_objects import LANE_BYTES
+from rayplay.tracer.lower.optix_calls.instance_lists import Getter, below, look_up
 from rayplay.tracer.meaning import optix as device
 
 

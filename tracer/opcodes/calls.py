@@ -1,4 +1,4 @@
-"""``docs/optix.md``: every call of OptiX's device interface, from the table of ``ptx.isa.optix_calls``.
+"""``docs/programs/calls.md``: every call of OptiX's device interface, from the table of ``ptx.isa.optix``.
 
 ``python -m rayplay.tracer.opcodes.calls`` prints it.
 """
@@ -6,13 +6,12 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from rayplay.ptx.isa.optix import INTRINSICS, PREFIX, Intrinsic
-from rayplay.ptx.isa.optix_calls import GROUPS, KINDS, STATES
+from rayplay.ptx.isa.optix import GROUPS, INTRINSICS, KINDS, PREFIX, STATES, Intrinsic
 
 HEAD = """\
 # Calls of OptiX's device interface
 
-This page is made from `ptx/isa/optix_calls.py` by `make docs`; a test fails when it differs. Verifier, interpreter and
+This page is made from `ptx/isa/optix.py` by `make docs`; a test fails when it differs. Verifier, interpreter and
 machine code read the same table.
 
 Of **{all} names** of releases 7.0 to 9.1, **{built} run**, {none} more are accepted and answer 0 (no scene here has
@@ -57,7 +56,7 @@ def _state(intrinsic: Intrinsic) -> str:
 
 
 def page() -> str:
-    """The text of docs/optix.md."""
+    """The text of docs/programs/calls.md."""
     states = [intrinsic.state for intrinsic in INTRINSICS.values()]
     built, none = states.count("built"), states.count("none")
     kinds = ", ".join(f"`{letter}` {word.replace('_', ' ')}" for letter, word in KINDS.items())

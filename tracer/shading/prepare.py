@@ -9,32 +9,18 @@ from numpy.typing import NDArray
 
 from rayplay.ptx.inject import inject_filter
 from rayplay.ptx.ir import Module
-from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.bvh.build import Acceleration, Structure, build_acceleration
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
-from rayplay.tracer.link.functions import Taken, with_called
-from rayplay.tracer.link.launches import ImageLaunch, InstanceNodes, TriangleGeometry
-from rayplay.tracer.link.programs import Programs
-from rayplay.tracer.meaning.optix import NODE_HANDLE_SHIFT
+from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.record.buffers import DISTANCE_LOG_BYTES
-from rayplay.tracer.scenes.description import IDENTITY, Scene
+from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
-from rayplay.tracer.shading.table import build_table, find_programs, geometry_kind
-from rayplay.tracer.shading.upload import SceneBuffers, camera_values, inverse_maps, upload_scene
-
-NEEDS_TRIANGLES = frozenset(
-    name
-    for name in INTRINSICS
-    if "triangle_vertex_data" in name or name.endswith(("_traversable_handle", "_child_from_handle"))
-)
-"""Calls that read triangles of the scene, or give the handles by which they are found."""
-NEEDS_NODES = frozenset(
-    name for name in INTRINSICS if "transform" in name or "_from_handle" in name or "_from_ias" in name
-)
-"""Calls that speak of instance records."""
+from rayplay.tracer.shading.scene_tables import mentioned, scene_tables
+from rayplay.tracer.shading.table import ShaderTable, build_table, find_programs, geometry_kind
+from rayplay.tracer.shading.upload import SceneBuffers, camera_values, upload_scene
 
 
 @dataclass(frozen=True)
@@ -73,7 +59,6 @@ def prepare_image(
     """Fill a fresh device memory and describe the launch.
 
     module     the program's, or several that are linked to one program; of those that define a name the first counts.
-
     selected   bool[height, width], the pixels to trace; None for all.
     traversal  order of a node's children: see ``tracer.rays.traverse.make_context``; "vulkan-sim" also builds its tree.
     delayed    any-hit and intersection programs run after the traversal, not during it.
@@ -89,89 +74,51 @@ def prepare_image(
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure)
     buffers = upload_scene(scene, memory)
-    pixels = sampling.width * sampling.height
     values = {
         **buffers.missing, **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height),
         **vars(sampling), "scene": acceleration.top_address,
     }  # fmt: skip
-    first = _is_in_records("image", config)  # else the picture lies behind the records
-    image_address = memory.allocate(pixels * IMAGE_FORMATS[config.image_format]) if first else 0
-    table = build_table(config, scene.geometries(), buffers.geometry, {**values, "image": image_address}, memory)
-    values["image"] = image_address or memory.allocate(pixels * IMAGE_FORMATS[config.image_format])
+    table, values = _placed(scene, config, buffers, values, memory)
     programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
-    mentioned = _mentioned(programs, modules)
+    triangles, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
     launch = ImageLaunch(
         programs=programs,
         raygen_index=0,
         width=sampling.width,
         height=sampling.height,
         memory=memory,
-        constants={symbol: _constants(modules, symbol, config, values, memory, pixels)} if symbol else {},
-        raygen_record_address=table.raygen_record_address,
-        miss_record_addresses=table.miss_record_addresses,
-        hit_record_addresses=table.hit_record_addresses,
-        hit_programs=table.hit_programs,
+        constants={symbol: _constants(modules, symbol, config, values, memory)} if symbol else {},
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
         trace_context=make_context(
-            acceleration,
-            table.hit_programs,
-            table.miss_programs.tolist(),
-            traversal,
-            delayed=delayed,
-            record=record,
+            acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed, record=record,
             distance_log=DISTANCE_LOG_BYTES,
         ),
-        triangles=_triangles(scene, acceleration) if mentioned & NEEDS_TRIANGLES else None,
+        triangles=triangles,
         selected=selected,
         name=config.name,
-        nodes=_nodes(scene, acceleration, buffers, memory) if mentioned & NEEDS_NODES else None,
-        callables=table.callables,
-        callable_record_addresses=table.callable_record_addresses,
+        nodes=nodes,
         libraries=modules if len(modules) > 1 else (),
-        exception_index=table.exception_index,
-        exception_record_address=table.exception_record_address,
-    )
+        **{name: value for name, value in vars(table).items() if name != "miss_programs"},
+    )  # fmt: skip
     return Prepared(launch, acceleration, values["image"], config.image_format)
+
+
+def _placed(
+    scene: Scene, config: ProgramConfig, buffers: SceneBuffers, values: dict[str, Any], memory: DeviceMemory
+) -> tuple[ShaderTable, dict[str, Any]]:
+    """The records and the picture in device memory, and the values with the address of the picture: it lies behind the
+    records, unless one of them names it."""
+    size = values["width"] * values["height"] * IMAGE_FORMATS[config.image_format]
+    named = _is_in_records("image", config)
+    image = memory.allocate(size) if named else 0
+    table = build_table(config, scene.geometries(), buffers.geometry, {**values, "image": image}, memory)
+    return table, {**values, "image": image if named else memory.allocate(size)}
 
 
 def _is_in_records(source: str, config: ProgramConfig) -> bool:
     """Whether a record has a field that the source fills."""
     records = (config.raygen, *config.miss, *config.hit_groups, *config.callables, config.exception)
     return any(field.source == source for each in records if each is not None for field in each.record)
-
-
-def _mentioned(programs: Programs, modules: Sequence[Module]) -> frozenset[str]:
-    """The calls of OptiX's interface that programs, or the functions that they may call, make."""
-    reached = with_called(programs, modules, Taken())
-    return frozenset(i.callee for _, function in reached for i in function.body if i.callee in INTRINSICS)
-
-
-def _nodes(scene: Scene, acceleration: Acceleration, buffers: SceneBuffers, memory: DeviceMemory) -> InstanceNodes:
-    """The instance records that transform lists name: one an instance, or more where it stands inside others.
-
-    The records of instances come first, in their order, then the ones around them; each instance has its own.
-    """
-    count = len(acceleration.instance_geometry)
-    chains = [item.within for item in scene.instances] + [()] * (count - len(scene.instances))
-    first = np.cumsum([0] + [1 + len(chain) for chain in chains]).astype(np.int32)
-    meshes = [item.mesh for item in scene.instances] + [len(scene.meshes)] * (count - len(scene.instances))
-    nodes: list[int] = []
-    ids, children = list(range(count)), [mesh + 1 for mesh in meshes]
-    for number, chain in enumerate(chains):
-        outer = range(len(ids), len(ids) + len(chain))
-        listed = [*outer, number]
-        nodes += listed
-        ids += [number] * len(outer)
-        children += [node | 1 << NODE_HANDLE_SHIFT for node in listed[1:]]
-    addresses = [buffers.launch["object_to_world"], buffers.launch["world_to_object"]]
-    if any(chains):
-        own = [item.own for item in scene.instances] + [IDENTITY] * (count - len(scene.instances))
-        matrices = np.array([*own, *(matrix for chain in chains for matrix in chain)], np.float32)
-        addresses = [memory.allocate(matrices), memory.allocate(inverse_maps(matrices))]
-    return InstanceNodes(
-        first, np.array(nodes, np.int32), np.array(ids, np.uint32), np.array(children, np.int64), *addresses,
-        acceleration.top_address,
-    )  # fmt: skip
 
 
 def place_acceleration(
@@ -207,28 +154,9 @@ def _constants(
     config: ProgramConfig,
     values: dict[str, Any],
     memory: DeviceMemory,
-    pixels: int,
 ) -> bytes:
     """The launch parameters, as long as the modules declare them; buffers that they ask for are taken here."""
+    pixels = values["width"] * values["height"]
     own = {f.name: memory.allocate(pixels * f.bytes_per_pixel) for f in config.params if f.bytes_per_pixel}
     size = max(m.variables[symbol].bytes for m in modules if symbol in m.variables)
     return pack_fields(config.params, {**values, **own}, "params").ljust(size, b"\0")
-
-
-def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:
-    """Vertices of all triangles by geometry, for programs that fetch them from the acceleration structure."""
-    vertices = []
-    for geometry in acceleration.geometries:
-        if geometry.procedural:
-            vertices.append(np.zeros((0, 3, 3), np.float32))
-            continue
-        mesh = scene.meshes[geometry.mesh]
-        last = geometry.first_primitive + geometry.primitive_count
-        vertices.append(np.ascontiguousarray(mesh.vertices[mesh.triangles[geometry.first_primitive : last]]))
-    meshes = np.array([geometry.mesh for geometry in acceleration.geometries])
-    spheres = [len(scene.meshes)] * scene.spheres.instance_count
-    return TriangleGeometry(
-        vertices=tuple(vertices),
-        first_geometry=np.searchsorted(meshes, np.arange(len(scene.meshes) + 2)).astype(np.int32),
-        mesh_of_instance=np.array([instance.mesh for instance in scene.instances] + spheres, np.int32),
-    )

@@ -112,14 +112,7 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         return STOP.none
     mask = w.machine[MACHINE.suspend_mask]
     if reason == STOP.call:
-        function, wanted = w.machine[MACHINE.suspend_function], w.machine[MACHINE.suspend_signature]
-        if wanted >= 0 and w.signatures[function] != wanted:
-            return STOP.bad_signature
-        if function >= w.words.shape[0]:
-            return STOP.external
-        if wanted >= 0 and function < w.outgoing.shape[0] and _has_record(w, warp, index - 1, mask):
-            return push_activation(w, warp, function, mask, index)
-        return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
+        return _call(w, warp, mask)
     if reason in (STOP.barrier, STOP.arrive):
         return _arrive(w, reason)
     if reason in (STOP.turn, STOP.join, STOP.called):
@@ -143,14 +136,34 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         mode = item[ITEM.mode] = w.machine[MACHINE.suspend_mode]
         if mode == MODE.invoke:
             return _invoke(w, item, frame, mask)
-        for lane in range(LANES):
-            if mask >> lane & 1:
-                w.objects[frame + 1, FRAME.status, lane] = STATUS.start
-                w.frames[frame, FRAME.status, lane] = STATUS.start
-                w.frames[frame, FRAME.committed_t, lane] = w.frames[frame, FRAME.t_max, lane]
-                w.frames[frame, FRAME.committed_instance, lane] = 0xFFFFFFFF
-                w.frames[frame, FRAME.verdict, lane] = 0
+        _begin_trace(w, frame, mask)
     return STOP.none
+
+
+@compiled
+def _call(w: Warps, warp: int, mask: int) -> int:
+    """The function that the innermost one calls is put in flight."""
+    index = w.depth[warp]
+    function, wanted = w.machine[MACHINE.suspend_function], w.machine[MACHINE.suspend_signature]
+    if wanted >= 0 and w.signatures[function] != wanted:
+        return STOP.bad_signature
+    if function >= w.words.shape[0]:
+        return STOP.external
+    if wanted >= 0 and _has_record(w, warp, index - 1, mask):
+        return push_activation(w, warp, function, mask, index)
+    return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
+
+
+@compiled
+def _begin_trace(w: Warps, frame: int, mask: int) -> None:
+    """Lanes of a trace call before their traversal; programs that it runs have no hit object yet."""
+    for lane in range(LANES):
+        if mask >> lane & 1:
+            w.objects[frame + 1, FRAME.status, lane] = STATUS.start
+            w.frames[frame, FRAME.status, lane] = STATUS.start
+            w.frames[frame, FRAME.committed_t, lane] = w.frames[frame, FRAME.t_max, lane]
+            w.frames[frame, FRAME.committed_instance, lane] = 0xFFFFFFFF
+            w.frames[frame, FRAME.verdict, lane] = 0
 
 
 @compiled

@@ -28,7 +28,7 @@ NOT_EXECUTED = frozenset((
     "clusterlaunchcontrol", "wgmma", "tcgen05",
 ))  # fmt: skip
 OF_ONE = {  # what only one backend needs: values and control of the interpreter, texts and code of the emitter
-    "interp": {"arena", "blocks", "ctas", "flow", "trace_state", "values"},
+    "interp": {"arena", "blocks", "ctas", "flow", "values"},
     "lower": {"compile", "program"},
 }
 

@@ -24,7 +24,9 @@ def test_the_page_is_current() -> None:
 
 
 def test_the_page_of_optix_calls_is_current() -> None:
-    assert (ROOT / "docs" / "optix.md").read_text() == calls.page(), "docs/optix.md is old: run make docs"
+    assert (ROOT / "docs" / "programs" / "calls.md").read_text() == calls.page(), (
+        "docs/programs/calls.md is old: run make docs"
+    )
 
 
 def test_the_executor_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, STATUS
-from rayplay.tracer.interp import instance_lists
-from rayplay.tracer.interp.trace_state import Handler, TraceState, take
+from rayplay.tracer.interp.optix_calls import instance_lists
+from rayplay.tracer.interp.optix_calls.trace_state import Handler, TraceState, take
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.meaning import optix as device
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.interp.trace_state import Handler, TraceState, take
+from rayplay.tracer.interp.optix_calls.trace_state import Handler, TraceState, take
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.meaning import optix as device
 
@@ -91,7 +91,9 @@ def _vertices(
 ) -> list[np.ndarray]:
     """Bits of the nine floats of a triangle per lane; 0 where there is none."""
     triangles, made = s.launch.triangles, np.zeros((9, LANES), np.uint32)
-    for lane in np.flatnonzero(w.executing()) if triangles is not None else ():
+    if triangles is None:
+        return list(made)
+    for lane in np.flatnonzero(w.executing()):
         mesh = int(handle[lane]) - 1
         if not 0 <= mesh < len(triangles.first_geometry) - 1:
             continue

@@ -7,8 +7,8 @@ from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, ROW_BYTES, STATUS
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import load_row, row, store_row
 from rayplay.tracer.emit.text import gather
-from rayplay.tracer.lower import instance_lists
-from rayplay.tracer.lower.instance_lists import Getter, below, look_up
+from rayplay.tracer.lower.optix_calls import instance_lists
+from rayplay.tracer.lower.optix_calls.instance_lists import Getter, below, look_up
 from rayplay.tracer.meaning import optix as device
 
 LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
