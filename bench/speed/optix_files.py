@@ -1,10 +1,10 @@
 """PTX of OptiX programs: how long files take to parse, verify and build, and how much memory.
 
-    python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N]
+    python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N] [--entry NAME]
 
 Prints a line per file, and one per ray generation entry (or, without any, per other program): what the entry reaches is
-linked and translated to machine code, all else is not. ``--entries`` takes the N shortest. Each file is measured in a
-process of its own. Seconds are processor time.
+linked and translated to machine code, all else is not. ``--entries`` takes the N shortest, ``--entry`` one by its name.
+Each file is measured in a process of its own. Seconds are processor time.
 
 Production files are in the wheel of ``bpy`` 4.5 (``pip download bpy``): ``kernel_optix*.ptx.zst`` under
 ``addons_core/cycles/lib``, 0.2 to 28 MB each when unpacked with ``zstd -d``.
@@ -33,16 +33,17 @@ def main() -> None:
     top.add_argument("files", nargs="+", type=Path, metavar="FILE.ptx")
     top.add_argument("--library", action="append", default=[], type=Path, metavar="FILE.ptx", help="linked with each")
     top.add_argument("--entries", type=int, default=1, metavar="N", help="how many entries to build (default: 1)")
+    top.add_argument("--entry", default="", metavar="NAME", help="build this one instead")
     options = top.parse_args()
     for file in options.files:
         process = multiprocessing.get_context("spawn").Process(
-            target=measure, args=(file, options.library, options.entries)
+            target=measure, args=(file, options.library, options.entries, options.entry)
         )
         process.start()
         process.join()
 
 
-def measure(file: Path, libraries: list[Path], count: int) -> None:
+def measure(file: Path, libraries: list[Path], count: int, name: str) -> None:
     """Parse, verify and build one file."""
     start = time.process_time()
     try:
@@ -60,7 +61,7 @@ def measure(file: Path, libraries: list[Path], count: int) -> None:
     for problem in problems[:2]:
         print(f"  {problem}")
     others = tuple(ptx.parse_file(each) for each in libraries)
-    for entry in entries_of(module)[:count]:
+    for entry in [module.functions[name]] if name else entries_of(module)[:count]:
         build(module, entry, others)
 
 

@@ -100,7 +100,9 @@ def prepare(folder: Path, text: "str | list[str]", config: str, what: Scene, wid
     path = folder / "test.toml"
     path.write_text(CONFIG + config)
     texts = [text] if isinstance(text, str) else text
-    modules = [ptx.parse(HEAD * (HEAD not in each) + each, f"test{k or ''}.ptx") for k, each in enumerate(texts)]
+    modules = [
+        ptx.parse((HEAD if ".version" not in each else "") + each, f"test{k or ''}.ptx") for k, each in enumerate(texts)
+    ]
     return prepare_image(what, modules, read_config(path), Sampling(width, 1))
 
 
