@@ -61,7 +61,7 @@ def symbol_names(instruction: Instruction) -> list[str]:
 
 
 class Taken:
-    """What functions hold of addresses of functions: each body is read once."""
+    """Addresses of functions that functions hold; each body is read once."""
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[Function, bool, dict[str, None]]] = {}
@@ -89,7 +89,7 @@ class Taken:
 
 
 def definition(module: Module, name: str, modules: Sequence[Module]) -> tuple[Module, Function | None]:
-    """Where the body of a function that a module names lies: in it, or in another one that shows it."""
+    """The function that a module names, with its owner: the module, or another one that shows it."""
     function = module.functions.get(name)
     if function is not None and function.is_declaration:
         for other in modules:

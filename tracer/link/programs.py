@@ -90,7 +90,7 @@ _kept: dict[tuple[int, ...], tuple[LinkedPrograms, tuple[Module, ...]]] = {}
 def link_programs(programs: Programs, libraries: tuple[Module, ...] = ()) -> LinkedPrograms:
     """Put programs and everything they call together, or find what the same objects were linked to before.
 
-    ``libraries`` are modules whose functions the programs may call by name, beside those of their own modules.
+    ``libraries`` are modules whose functions the programs may call by name, beside their own modules' functions.
 
     Blocks and instructions count from 0, so that the same launch later in a trace runs the same machine code.
 

@@ -33,7 +33,7 @@ What the calls mean here, where OptiX leaves it open:
 - A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
 - A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and
-  getters are those of its hit or miss; `hitobject_invoke` runs nothing for a nop.
+  getters speak of its hit or miss; `hitobject_invoke` runs nothing for a nop.
 - A **callable record** gives the callable its data; one program may stand in several records.
 - An **exception** ends its lanes, whatever they run, and runs the exception program for them; without one the launch
   ends with an error that names line, lane and code.

@@ -58,7 +58,7 @@ def prepare_image(
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
-    module     the program's, or several that are linked to one program; of those that define a name the first counts.
+    module     the program's, or several that are linked to one program: the first that defines a name counts.
     selected   bool[height, width], the pixels to trace; None for all.
     traversal  order of a node's children: see ``tracer.rays.traverse.make_context``; "vulkan-sim" also builds its tree.
     delayed    any-hit and intersection programs run after the traversal, not during it.

@@ -117,7 +117,7 @@ def words_of(prepared: Prepared, backend: str, width: int = 32) -> tuple[np.ndar
 
 
 def both(prepared: Prepared, width: int = 32) -> np.ndarray:
-    """What the pixels stored; machine code and the interpreter must agree, trace and all."""
+    """Words that the pixels stored; machine code and the interpreter must agree, trace and all."""
     ours, trace_ = words_of(prepared, "machine", width)
     theirs, plain = words_of(prepared, "interpreter", width)
     assert np.array_equal(ours, theirs)

@@ -33,7 +33,7 @@ def instance_id(hit: Hit) -> Handler:
 
 
 def _list_of(w: Lanes, s: TraceState, hit: Hit) -> tuple[np.ndarray, np.ndarray]:
-    """Where the transform list of each lane's instance begins, and its length; 0 and 0 without an instance."""
+    """Begin and length of the transform list of each lane's instance; 0 and 0 without one."""
     instance = hit(s, "instance")
     first = s.nodes.first.astype(np.uint32)
     lanes = w.executing() & (instance < len(first) - 1)
@@ -89,7 +89,7 @@ def _from_top_level(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.nda
 def _vertices(
     w: Lanes, s: TraceState, handle: np.ndarray, primitive: np.ndarray, geometry: np.ndarray
 ) -> list[np.ndarray]:
-    """Bits of the nine floats of a triangle per lane; 0 where there is none."""
+    """Bits of the nine floats of a triangle per lane; 0 where it does not exist."""
     triangles, made = s.launch.triangles, np.zeros((9, LANES), np.uint32)
     if triangles is None:
         return list(made)

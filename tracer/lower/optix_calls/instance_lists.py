@@ -1,6 +1,6 @@
 """Transform lists and traversable handles of OptiX's device interface as LLVM IR: look-ups in tables of the launch.
 
-A handle that is none, such as a motion transform's, answers 0. Source: ``docs/sources/optix.md#handles``.
+Another handle, such as a motion transform's, answers 0. Source: ``docs/sources/optix.md#handles``.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def by_instance(table: str, width: int, hit: Hit) -> Getter:
 
 
 def _list_of(e: Emitter, hit: Hit) -> tuple[str, str]:
-    """Where the transform list of the hit's instance begins and ends in the nodes; 0 and 0 without an instance."""
+    """Begin and end, in the nodes, of the transform list of the hit's instance; 0 and 0 without one."""
     instance = e.resize(hit(e, "instance"), 32, 64)
     lanes = below(e, instance, "instance_count", e.lanes())
     first = look_up(e, "node_first", instance, lanes, 32)
@@ -116,7 +116,7 @@ def from_top_level(e: Emitter, inputs: list[str]) -> list[str]:
 
 def triangle_vertices(e: Emitter, inputs: list[str]) -> list[str]:
     """Nine floats: triangle ``inputs[1]`` of geometry ``inputs[2]`` of the mesh with handle ``inputs[0]``; 0 where
-    there is none."""
+    it does not exist."""
     mesh = e.op(f"sub <32 x i64> {inputs[0]}, splat (i64 1)")
     lanes = below(e, mesh, "mesh_count", e.lanes())
     first = look_up(e, "geometry_first", mesh, lanes, 32)
