@@ -124,6 +124,7 @@ policies: $(SETUP_TEST) $(CODE) ## studies of example policies and published ide
 docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m formats docs > docs/formats.md
 	$(BIN)/python -m tracer opcodes > docs/opcodes.md
+	$(BIN)/python -m rayplay.tracer.opcodes.calls > docs/programs/calls.md
 	$(BIN)/python -m replay --docs > docs/replay.md
 	$(BIN)/python -m rayplay.sweep.space.page
 

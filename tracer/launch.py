@@ -20,13 +20,14 @@ from rayplay.formats.guard.limits import LAUNCHES
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.flow.schedule import scheduled
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
+from rayplay.tracer.launchfile.buffers import Array, check_expectations, place_buffers
 from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file
 from rayplay.tracer.launchfile.images import place_images
 from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import Numbering, run_compute_launch
+from rayplay.tracer.shading.fields import confined
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8

@@ -172,9 +172,10 @@ def _prepared(
     if bound is not None:
         place = str(request.program)
         return prepare_image(scene, bound.module, bound.config, sampling, selected, place, *chosen, bound.place)
-    config = request.config or request.program.with_suffix(".toml")
-    module = ptx.parse_file(request.program)
-    return prepare_image(scene, module, read_config(config), sampling, selected, str(config), *chosen)
+    place = config_of(request)
+    config = read_config(place)
+    modules = [ptx.parse_file(path) for path in (request.program, *config.modules)]
+    return prepare_image(scene, modules, config, sampling, selected, str(place), *chosen)
 
 
 def _bound(scene: Scene, request: Request) -> vulkansim.Bound | slang.Bound | None:
@@ -244,7 +245,13 @@ def program_files(request: Request) -> list[Path]:
         return [*folder_files(request.program), *([request.config] if request.config else [])]
     if is_shader(request.program):
         return [request.program]
-    return [request.program, request.config or request.program.with_suffix(".toml")]
+    config = config_of(request)
+    return [request.program, config, *read_config(config).modules]
+
+
+def config_of(request: Request) -> Path:
+    """The file that binds a program of PTX."""
+    return request.config or request.program.with_suffix(".toml")
 
 
 def _chosen(request: Request) -> dict[str, str]:

@@ -20,7 +20,7 @@ from rayplay.ptx.program import numbered
 from rayplay.tracer.abi.words import MACHINE, PROGRESS, SCENE, STOP, WARP
 from rayplay.tracer.interp.ctas import Interpreter
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
-from rayplay.tracer.link.link import LinkedLaunch, link_launch, refuse_image_services, refuse_raygen_payload
+from rayplay.tracer.link.link import LinkedLaunch, link_launch, refuse_image_services, refuse_wrong_kinds
 from rayplay.tracer.lower.compile import compile_program
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
@@ -62,8 +62,8 @@ def run_image_launch(
     ``VisitSink`` gets the block visits alone; with None nothing is recorded and only memory changes.
     Raises ``UserError`` for an opcode the executor lacks, an illegal address, or trace calls nested too deep.
     """
-    linked = link_launch(launch.programs, launch.memory, launch.constants)
-    refuse_raygen_payload(linked, launch.raygen_index)
+    linked = link_launch(launch.programs, launch.memory, launch.constants, launch.callables, launch.libraries)
+    refuse_wrong_kinds(linked, launch)
     running = begin(linked, launch, image_shape(linked, launch), sink, backend, numbering or Numbering())
     return running.run(progress)
 

@@ -1,8 +1,8 @@
 """Faults of a module beyond its syntax: names, modifiers, operands, register types, labels, calls.
 
 Checks what PTX itself demands (``ptxas`` would refuse it) and that calls of ``_optix_*`` functions have the registers
-that the interface gives them. Opcodes and modifiers are judged up to the version of PTX that is known here; a module of
-a later version may have others. Problems follow the order of the text.
+that the interface gives them, in programs of the kinds that may make them. Opcodes and modifiers are judged up to the
+version of PTX that is known here; a module of a later version may have others. Problems follow the order of the text.
 """
 
 from collections.abc import Iterator
@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from rayplay.ptx import ir
 from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.implied import FIRST_EXPLICIT_VERSION, spelled_out
-from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.ptx.isa.optix import PREFIX
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.isa.types import constant_fits, register_fits
 from rayplay.ptx.text.names import Hints
 from rayplay.ptx.verifier.declarations import module_problems
 from rayplay.ptx.verifier.needs import Needs
 from rayplay.ptx.verifier.operands import OperandChecks
+from rayplay.ptx.verifier.optix import call_problems, kind_problems
 from rayplay.ptx.verifier.targets import architecture
 
-OPTIX_PREFIX = "_optix_"
 KNOWN_VERSION = (9, 0)
-_OPTIX_BITS = {"u": 32, "f": 32, "l": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ def verify(module: ir.Module) -> list[Problem]:
     found = list(module.remarks)
     hint = Hints()
     found += module_problems(module, module.version <= KNOWN_VERSION)
+    found += kind_problems(module)
     for function in module.functions.values():
         if function.name not in module.aliases:
             found += _Verifier(module, function, hint).problems()
@@ -114,8 +114,8 @@ class _Verifier:
                 yield "an indirect call needs a .callprototype or .calltargets after its arguments"
             return
         name = call.target.name
-        if name.startswith(OPTIX_PREFIX):
-            yield from self._intrinsic(name, call.results, call.arguments)
+        if name.startswith(PREFIX):
+            yield from call_problems(name, call.results, call.arguments, self.operands.bits, self.hint)
             return
         callee = self.module.functions.get(name)
         if callee is None:
@@ -149,25 +149,6 @@ class _Verifier:
             same = bool(actual.shape) == bool(formal.shape) and actual.bytes == formal.bytes
             if not same or not register_fits(kind, actual.type.rpartition(".")[2]):
                 yield f"'{name}' takes {_shown(formal)} as '{formal.name}', '{operand.name}' is {_shown(actual)}"
-
-    def _intrinsic(
-        self, name: str, results: tuple[ir.Operand, ...], arguments: tuple[ir.Operand, ...]
-    ) -> Iterator[str]:
-        intrinsic = INTRINSICS.get(name)
-        if intrinsic is None:
-            yield f"'{name}' is not a known function of the OptiX interface{self.hint(name, INTRINSICS)}"
-            return
-        for what, given, wanted in (
-            ("results", results, intrinsic.outputs),
-            ("arguments", arguments, intrinsic.inputs),
-        ):
-            if len(given) != len(wanted):
-                yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
-                continue
-            for operand, letter in zip(given, wanted, strict=True):
-                bits = self.operands.bits(operand) if isinstance(operand, ir.Register) else None
-                if bits is not None and bits != _OPTIX_BITS[letter]:
-                    yield f"'{name}' takes {_OPTIX_BITS[letter]} bits where '{operand.name}' has {bits}"  # type: ignore[union-attr]
 
 
 def _shown(variable: ir.Variable) -> str:

@@ -8,6 +8,8 @@ flight for one warp: the words of ``ACTIVATION``, then parameters, registers and
 from rayplay.tracer.abi.layout import LANES, Words
 from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT
 
+EXCEPTION_DETAILS = 8
+
 MACHINE = Words("MACHINE", "int64", """
     host_offset             host address of device address 0
     arena_first             first address of device memory, a guard before the first allocation
@@ -59,6 +61,7 @@ MACHINE = Words("MACHINE", "int64", """
     suspend_count           threads that the barrier waits for, 0 for all
     suspend_true            lanes that came with a true predicate
     suspend_lanes           lanes that came
+    suspend_mode            what a trace call does: a MODE
     error_lane
     error_address
     barrier_true            what the barrier that the warp waited at has found: threads with a true predicate
@@ -73,8 +76,28 @@ MACHINE = Words("MACHINE", "int64", """
     geometry_first          pointer to int32[meshes + 1]
     geometry_vertices       pointer to pointers to float32[triangles][3][3]
     geometry_triangles      pointer to int64[geometries]
+    mesh_count
+    node_first              pointer to int32[instances + 1]: where the transform list of each instance begins in nodes
+    nodes                   pointer to int32[]: instance records, from the root of the scene to its meshes
+    node_count
+    node_ids                pointer to uint32[node_count]
+    node_children           pointer to int64[node_count], traversable handles
+    instance_nodes          pointer to int64[instances], handles of the top level's instance records
+    instance_count
+    object_to_world         device address of float32[node_count][3][4]
+    world_to_object         the same, inverse
+    top_level               handle of the whole scene
+    hit_record_data         pointer to uint64[hit_record_count], addresses of the records' data
+    hit_record_count
+    miss_record_data        pointer to uint64[miss_record_count]
+    miss_record_count
+    callables               pointer to int64[callable_count]: addresses of callables by their index
+    callable_count
     current_view            pointer to the running program's view
     next_frame              pointer to the frame of the next trace call
+    hit_object              pointer to the running program's hit object, rows as of a frame
+    exception               pointer to the rows of EXCEPTION
+    remaining_depth         how deep trace calls may still nest
     pushed                  activations so far
     report                  pointer to the rows of REPORT
     units                   pointer to the code of the units (tracer.units.call)
@@ -125,6 +148,17 @@ KIND = Words("KIND", "int64", """
     closest_hit
     any_hit
     intersection
+    exception
+""")  # fmt: skip
+MODE = Words("MODE", "int64", """
+    trace                   traverse, then run the hit's or the miss's program
+    traverse                keep what the traversal found in the hit object
+    invoke                  run the program of the hit object
+""")  # fmt: skip
+
+EXCEPTION = Words("EXCEPTION", "uint32", f"""
+    code                    one throw_exception in flight, a row of 32 lanes each
+    detail[{EXCEPTION_DETAILS}]
 """)  # fmt: skip
 
 REPORT = Words("REPORT", "uint32", f"""
@@ -145,6 +179,7 @@ ITEM = Words("ITEM", "int64", """
     instruction             id of the call
     todo                    lanes still to traverse, or that reported
     segment                 how many traversals of the ray came before
+    mode                    trace call: a MODE
     phase                   a PHASE of tracer.warp.trace_call or tracer.warp.report
     round                   lanes of this round whose program has to run
     group                   lanes whose program runs
@@ -240,6 +275,7 @@ STOP = Words("STOP", "int64", """
     call                    a function of the launch has to run
     trace                   a trace call
     report                  a reported intersection
+    exception               an exception that a program throws
     barrier                 the warp waits at a barrier
     full                    a record buffer has no room
     illegal_address         an access outside memory, or not aligned

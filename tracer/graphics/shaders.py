@@ -8,9 +8,8 @@ from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice, read
 from rayplay.ptx.ir import Module
-from rayplay.tracer.launchfile.buffers import confined
 from rayplay.tracer.link.launches import require_sound
-from rayplay.tracer.shading.fields import Field, WrittenField, pack_fields, params_symbol, place_fields
+from rayplay.tracer.shading.fields import Field, WrittenField, confined, pack_fields, params_symbol, place_fields
 
 BUILT_IN = Path(__file__).parents[1] / "programs" / "graphics" / "surface.toml"
 SURFACE_MAPS = ("base_color", "metallic_roughness", "normal", "occlusion", "emissive", "height")
@@ -112,7 +111,8 @@ def read_shaders(path: Path, name: str | None) -> Shaders:
         if entries is not None:
             _check_entries(entries, module, file, f"{path}: {where}")
     _require_sound(module, tuple(pairs.values()))
-    symbol = params_symbol(file.params_symbol, params, module, str(path))
+    symbol = params_symbol(file.params_symbol, params, [module], str(path))
+    assert symbol is not None  # some parameters are needed
     columns = {varying: COLUMNS[kind] for varying, kind in file.varyings.items()}
     return Shaders(str(path), module, symbol, params, columns, file.shader[chosen], file.instanced)
 

@@ -8,15 +8,15 @@ from rayplay.ptx.flow.cfg import ends_block, waits
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
-from rayplay.tracer.abi.words import ACTIVATION, IN_CALL, MACHINE, REPORT, STOP, VISIT_BYTES
+from rayplay.tracer.abi.words import ACTIVATION, IN_CALL, MACHINE, MODE, REPORT, STOP, VISIT_BYTES
 from rayplay.tracer.interp import barrier, calls, optix
 from rayplay.tracer.interp.arena import IllegalAddressError, mask_of
 from rayplay.tracer.interp.dispatch import RECORDING, run_straight
 from rayplay.tracer.interp.flow import Flow
-from rayplay.tracer.interp.optix import TraceState
+from rayplay.tracer.interp.optix_calls.trace_state import TraceState
 from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
-from rayplay.tracer.meaning.optix import REPORT_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.meaning.optix import MODES, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS
 
 
 @dataclass
@@ -149,13 +149,20 @@ class Run(Flow):
             return None
         if trace is not None and TRACE_CALL.fullmatch(name):
             optix.store_trace(self.w, trace, i)
+            self._set("suspend_mode", MODES.get(name, MODE.trace))
             return self._stop(STOP.trace, i, taken, after)
         if trace is not None and REPORT_CALL.fullmatch(name):
             optix.store_report(self.w, trace, i)
             return self._stop(STOP.report, i, taken, after)
+        if trace is not None and THROW_CALL.fullmatch(name):
+            optix.store_exception(self.w, trace, i)
+            return self._stop(STOP.exception, i, taken, after)
         reason = self._stop(STOP.call, i, taken, after)
         if reason is None:
             return None
+        if not name and i.call is not None:
+            first = self.linked.layout.outgoing // 8
+            self.header[first : first + LANES] = self.w.read(i.call.target, "u64").view(np.int64)
         self._set("suspend_signature", calls.begin(self.w, i, taken, self.owner.launch))
         return self._next_function()
 
@@ -188,6 +195,8 @@ class Run(Flow):
                 w.write(target, trace.next_frame[FRAME[f"payload_{index}"]].copy())
         elif REPORT_CALL.fullmatch(i.callee):
             w.write(i.call.results[0], self.owner.report[REPORT.answer].copy())
+        elif THROW_CALL.fullmatch(i.callee):
+            pass  # the lanes have left
         else:
             calls.take_results(w, i)
             again = self._next_function()

@@ -11,7 +11,7 @@ from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ACTIVATION, ITEM, ITEM_ACTIVATION, PROGRESS, STOP, WARP, WARP_READY
 from rayplay.tracer.interp.blocks import Machinery, Run
 from rayplay.tracer.interp.calls import accept_arguments, results_of
-from rayplay.tracer.interp.optix import TraceState
+from rayplay.tracer.interp.optix_calls.trace_state import TraceState
 from rayplay.tracer.interp.values import Activation, Lanes
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.record.recorder import Buffers
@@ -35,7 +35,7 @@ class Interpreter:
         lanes = Lanes(
             self.warps.machine, state.memory, buffers, state.outside, linked.symbols, linked.addresses, state.selected
         )
-        trace = TraceState(self.warps, image) if image else None
+        trace = TraceState(self.warps, image, linked.callables) if image else None
         self.machinery = Machinery(lanes, trace, self.warps.report, linked)
         self.activations: dict[int, Activation] = {}  # by ``ITEM.serial``
 

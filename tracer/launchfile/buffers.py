@@ -11,20 +11,11 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import BUFFER_BYTES
 from rayplay.tracer.launchfile.file import Buffer, Expectation, LaunchFile
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.shading.fields import confined
 
 Array = NDArray[np.generic]
 WIDEST_BYTES = 8
 VALUES_AT_ONCE = 1 << 20
-
-
-def confined(path: Path, name: str, place: str, kind: str = "launch file") -> Path:
-    """The file ``name``, written in ``path``, a ``kind``, at ``place``; it must lie in the folder of ``path``."""
-    file = path.parent / name
-    if Path(name).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
-        raise UserError(f"{path}: {place}: must be a file in the folder of the {kind}, found {name!r}")
-    if not file.is_file():
-        raise UserError(f"{path}: {place}: there is no file {file}")
-    return file
 
 
 def place_buffers(plan: LaunchFile, path: Path, memory: DeviceMemory) -> dict[str, Array]:

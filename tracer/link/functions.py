@@ -1,5 +1,6 @@
 """Functions that a launch can run: called by name, or through an address that its programs hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rayplay.formats.guard.errors import UserError
@@ -44,19 +45,6 @@ def called_names(function: Function) -> dict[str, None]:
     return {i.callee: None for i in function.body if i.callee and not i.callee.startswith("_optix_")}
 
 
-def taken_names(module: Module, functions: list[Function]) -> dict[str, None]:
-    """Names of a module's functions whose address ``functions`` or the module's variables hold, in order."""
-    found: dict[str, None] = {}
-    for function in functions:
-        for instruction in function.body:
-            found.update((name, None) for name in symbol_names(instruction) if name in module.functions)
-            if instruction.call is not None:
-                found.update(dict.fromkeys(function.branch_targets.get(instruction.call.prototype or "", ())))
-    for variable in (*module.variables.values(), *(v for f in functions for v in f.variables.values())):
-        found.update((symbol.name, None) for _, symbol in variable.relocations if symbol.name in module.functions)
-    return {name: None for name in found if name in module.functions and not module.functions[name].is_entry}
-
-
 def symbol_names(instruction: Instruction) -> list[str]:
     """Variables and functions that the operands of an instruction name, the callee aside."""
     call = instruction.call
@@ -72,16 +60,58 @@ def symbol_names(instruction: Instruction) -> list[str]:
     return found
 
 
-def with_called(programs: tuple[tuple[Module, Function], ...]) -> list[tuple[Module, Function]]:
-    """Programs and every function with a body that they may call."""
-    functions = list(programs)
+class Taken:
+    """Addresses of functions that functions hold; each body is read once."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[Function, bool, dict[str, None]]] = {}
+
+    def calls_indirectly(self, function: Function) -> bool:
+        """Whether it has a call through a register."""
+        return self._read(function)[1]
+
+    def names(self, module: Module, functions: list[Function]) -> dict[str, None]:
+        """Names of a module's functions whose address ``functions`` or the module's variables hold, in order."""
+        found = {name: None for f in functions for name in self._read(f)[2]}
+        variables = (*module.variables.values(), *(v for f in functions for v in f.variables.values()))
+        found.update((symbol.name, None) for v in variables for _, symbol in v.relocations)
+        return {name: None for name in found if name in module.functions and not module.functions[name].is_entry}
+
+    def _read(self, function: Function) -> tuple[Function, bool, dict[str, None]]:
+        if id(function) not in self._of:
+            names: dict[str, None] = {}
+            for instruction in function.body:
+                names.update(dict.fromkeys(symbol_names(instruction)))
+                if instruction.call is not None:
+                    names.update(dict.fromkeys(function.branch_targets.get(instruction.call.prototype or "", ())))
+            self._of[id(function)] = function, bool(indirect_calls(function)), names
+        return self._of[id(function)]
+
+
+def definition(module: Module, name: str, modules: Sequence[Module]) -> tuple[Module, Function | None]:
+    """The function that a module names, with its owner: the module, or another one that shows it."""
+    function = module.functions.get(name)
+    if function is not None and function.is_declaration:
+        for other in modules:
+            found = other.functions.get(name)
+            if found is not None and not found.is_declaration and found.linkage in ("visible", "weak"):
+                return other, found
+    return module, function
+
+
+def with_called(
+    programs: tuple[tuple[Module, Function], ...], modules: Sequence[Module], taken: Taken
+) -> list[tuple[Module, Function]]:
+    """Programs and every function with a body that they may call, of any of the ``modules``."""
+    functions, known = list(programs), {(id(module), function.name) for module, function in programs}
     for module, function in functions:
         own = [f for m, f in functions if m is module]
-        indirect = any(indirect_calls(f) for f in own)
-        for name in called_names(function) | (taken_names(module, own) if indirect else {}):
-            callee = module.functions.get(name)
-            if callee is not None and not callee.is_declaration and (module, callee) not in functions:
-                functions.append((module, callee))
+        indirect = any(taken.calls_indirectly(f) for f in own)
+        for name in called_names(function) | (taken.names(module, own) if indirect else {}):
+            owner, callee = definition(module, name, modules)
+            if callee is not None and not callee.is_declaration and (id(owner), name) not in known:
+                known.add((id(owner), name))
+                functions.append((owner, callee))
     return functions
 
 
@@ -101,11 +131,15 @@ def callees_of(module: Module, function: Function, numbers: dict[tuple[int, str]
 
 
 def calls_of(
-    module: Module, function: Function, functions: list[tuple[Module, Function]], numbers: dict[tuple[int, str], int]
+    module: Module,
+    function: Function,
+    functions: list[tuple[Module, Function]],
+    numbers: dict[tuple[int, str], int],
+    taken: Taken,
 ) -> tuple[int, ...]:
     """Numbers of all functions that one may call, directly or not."""
     names = called_names(function)
-    if indirect_calls(function):
-        names |= taken_names(module, [f for m, f in functions if m is module])
+    if taken.calls_indirectly(function):
+        names |= taken.names(module, [f for m, f in functions if m is module])
     found = (numbers.get((id(module), name), -1) for name in names)
     return tuple(dict.fromkeys(number for number in found if number >= 0))

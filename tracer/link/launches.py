@@ -31,6 +31,26 @@ class TriangleGeometry:
 
 
 @dataclass(frozen=True)
+class InstanceNodes:
+    """The instance records of a scene, which transform lists name; one scene above another where instances nest.
+
+    first       int32[instances + 1]: the list of instance ``i`` is ``nodes[first[i]:first[i + 1]]``.
+    nodes       int32[...]: numbers of records, from the root of the scene to the mesh.
+    ids         uint32[records]; children: int64[records], handle of the record or mesh below.
+    object_to_world, world_to_object   device addresses of float32[records, 3, 4]: each record's own matrix.
+    top_level   handle of the whole scene, the first argument of trace calls.
+    """
+
+    first: np.ndarray
+    nodes: np.ndarray
+    ids: np.ndarray
+    children: np.ndarray
+    object_to_world: int
+    world_to_object: int
+    top_level: int
+
+
+@dataclass(frozen=True)
 class ImageLaunch:
     """One launch of a ray generation program over ``width x height`` pixels (docs/sources/optix.md#modules).
 
@@ -45,6 +65,10 @@ class ImageLaunch:
                            pointers, in its attribute ``context``.
     selected               bool[height, width], the pixels ``filter_shader`` lets pass; None: all.
     trace_depth            how deep trace calls may nest.
+    nodes                  what transform lists name; None where no program asks.
+    callables              program ids by callable index; callable_record_addresses: uint64[callables].
+    libraries              modules whose functions programs may call, beside their own.
+    exception_index        program id of the exception program, -1 for none; exception_record_address: of its record.
     """
 
     programs: tuple[tuple[Module, Function], ...]
@@ -63,6 +87,12 @@ class ImageLaunch:
     selected: np.ndarray | None = None
     trace_depth: int = DEFAULT_TRACE_DEPTH
     name: str = ""
+    nodes: InstanceNodes | None = None
+    callables: tuple[int, ...] = ()
+    callable_record_addresses: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+    libraries: tuple[Module, ...] = ()
+    exception_index: int = -1
+    exception_record_address: int = 0
 
 
 @dataclass(frozen=True)

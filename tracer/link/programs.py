@@ -8,21 +8,25 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.flow.spin import spins
 from rayplay.ptx.graph import post_order
 from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.isa.optix import INTRINSICS, STATES, kind_of_program
 from rayplay.ptx.program import Program, link
 from rayplay.ptx.text.names import outside_registers
 from rayplay.tracer.link.explicit import explicit
 from rayplay.tracer.link.functions import (
     KEPT,
     LinkedFunction,
+    Taken,
     called_names,
     callees_of,
     calls_of,
+    definition,
     external_function,
     with_called,
 )
 from rayplay.tracer.link.layout import layout
 from rayplay.tracer.link.scalarise import scalar_function, scalar_module
 from rayplay.tracer.link.variables import SharedVariables
+from rayplay.tracer.meaning.optix import CALLABLE_CALLS
 
 RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
 
@@ -67,6 +71,11 @@ class LinkedPrograms:
     def _called(self, number: int) -> list[int]:
         return [k for k in self.functions[number].calls if k < len(self.functions)]
 
+    def called_by_name(self, number: int) -> list[int]:
+        """Numbers of the functions that one calls by name."""
+        called = (callee.number for callee in self.functions[number].callees.values())
+        return [k for k in called if k < len(self.functions)]
+
     def at(self, instruction_id: int) -> tuple[LinkedFunction, int]:
         """The function of an instruction, and the index in its body."""
         owner = max(
@@ -75,37 +84,44 @@ class LinkedPrograms:
         return owner, instruction_id - owner.instruction_base
 
 
-_kept: dict[tuple[int, ...], LinkedPrograms] = {}
+_kept: dict[tuple[int, ...], tuple[LinkedPrograms, tuple[Module, ...]]] = {}
 
 
-def link_programs(programs: Programs) -> LinkedPrograms:
+def link_programs(programs: Programs, libraries: tuple[Module, ...] = ()) -> LinkedPrograms:
     """Put programs and everything they call together, or find what the same objects were linked to before.
+
+    ``libraries`` are modules whose functions the programs may call by name, beside their own modules' functions.
 
     Blocks and instructions count from 0, so that the same launch later in a trace runs the same machine code.
 
     Raises ``UserError`` for declarations that are not executed, and for an opcode the executor lacks.
     """
-    key = tuple(id(part) for pair in programs for part in pair)
+    key = (*(id(part) for pair in programs for part in pair), *map(id, libraries))
     if key not in _kept:
-        linked = _linked(programs)
+        linked = _linked(programs, libraries)
         if len(_kept) == KEPT:
             del _kept[next(iter(_kept))]
-        _kept[key] = linked  # which keeps the objects, so that their ids stay theirs
-    return _kept[key]
+        _kept[key] = linked, libraries  # which keeps the objects, so that their ids stay theirs
+    return _kept[key][0]
 
 
-def _linked(programs: Programs) -> LinkedPrograms:
+def _linked(programs: Programs, libraries: tuple[Module, ...]) -> LinkedPrograms:
     refuse_unexecuted(programs)
-    modules = {id(module): scalar_module(module) for module, _ in programs}
-    called = with_called(tuple((modules[id(module)], scalar_function(f)) for module, f in programs))
+    modules = {id(module): scalar_module(module) for module in (*(module for module, _ in programs), *libraries)}
+    taken, others = Taken(), tuple(modules.values())
+    called = with_called(tuple((modules[id(module)], scalar_function(f)) for module, f in programs), others, taken)
     functions = [(module, explicit(module, function)) for module, function in called]
     numbers = {(id(module), function.name): number for number, (module, function) in enumerate(functions)}
     externals: list[Function] = []
     for module, function in functions:
         for name in called_names(function):
-            if (id(module), name) not in numbers:
+            owner, _ = definition(module, name, others)
+            if (id(module), name) not in numbers and (id(owner), name) in numbers:
+                numbers[id(module), name] = numbers[id(owner), name]
+            elif (id(module), name) not in numbers:
                 numbers[id(module), name] = len(functions) + len(externals)
                 externals.append(external_function(module, name))
+    refuse_unbuilt(functions)
     program = link(functions)
     shared = SharedVariables(functions)
     waiting = [spins(module, f, cfg) for (module, f), cfg in zip(functions, program.cfgs, strict=True)]
@@ -113,7 +129,7 @@ def _linked(programs: Programs) -> LinkedPrograms:
         LinkedFunction(
             module, function, cfg, waits, layout(function, cfg, shared.of(module, function), waits), number,
             program.block_base[number], program.instruction_base[number], callees_of(module, function, numbers),
-            calls_of(module, function, functions, numbers),
+            calls_of(module, function, functions, numbers, taken) + _callables(function, called[: len(programs)]),
         )
         for number, ((module, function), cfg, waits) in enumerate(zip(functions, program.cfgs, waiting, strict=True))
     )  # fmt: skip
@@ -133,6 +149,23 @@ def refuse_unexecuted(programs: tuple[tuple[Module, Function], ...]) -> None:
             if variable.masked:
                 place = f"{module.source_name}:{variable.position.line}"
                 raise UserError(f"{place}: '{variable.name}' has single bytes of an address, which are not executed")
+
+
+def refuse_unbuilt(functions: list[tuple[Module, Function]]) -> None:
+    """``UserError`` for the first call of OptiX's interface that is not built, with its reason."""
+    for module, function in functions:
+        for i in function.body:
+            intrinsic = INTRINSICS.get(i.callee)
+            if intrinsic is not None and intrinsic.is_refused:
+                place = f"{module.source_name}:{i.position.line}:{i.position.column}"
+                raise UserError(f"{place}: {i.callee} (tier T{intrinsic.tier}) is refused: {STATES[intrinsic.state]}")
+
+
+def _callables(function: Function, programs: list[tuple[Module, Function]]) -> tuple[int, ...]:
+    """Numbers of the callable programs that a function can run, by an index."""
+    if not any(i.callee in CALLABLE_CALLS for i in function.body):
+        return ()
+    return tuple(number for number, (_, program) in enumerate(programs) if kind_of_program(program.name) in ("D", "T"))
 
 
 def _refuse_cluster(module: Module, function: Function) -> None:

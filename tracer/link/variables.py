@@ -64,8 +64,11 @@ def place_variables(
     modules = list({id(module): module for module, _ in functions}.values())
     places = _place_constants(modules, memory, constants)
     fresh: list[tuple[Module, Variable, int]] = []
+    shared = _definitions(modules)
     for module, name, variable in _stored(modules, functions):
         key = (module.source_name, name)
+        if variable.linkage == "extern" and name in shared:
+            continue
         if is_reference(variable) and key not in memory.variables:
             _place_reference(module, variable, functions, memory)
         if key not in places and key not in memory.variables:
@@ -77,6 +80,10 @@ def place_variables(
             memory.variables[key] = address
             fresh.append((module, variable, memory.variables[key]))
         places.setdefault(key, memory.variables.get(key, 0))
+    for module in modules:
+        for name, variable in module.variables.items():
+            if variable.linkage == "extern" and name in shared:
+                places.setdefault((module.source_name, name), places[shared[name].source_name, name])
     for module, function in functions:
         if not function.is_entry:
             key = (module.source_name, function.name)
@@ -84,6 +91,16 @@ def place_variables(
     for module, variable, address in fresh:
         _relocate(module, variable, address, places, memory)
     return {key: number for number, key in enumerate(places)}, np.array(list(places.values()), np.uint64)
+
+
+def _definitions(modules: list[Module]) -> dict[str, Module]:
+    """The module that defines a variable which others declare ``.extern``."""
+    return {
+        name: module
+        for module in reversed(modules)
+        for name, v in module.variables.items()
+        if v.space in STORED_SPACES and v.linkage in ("visible", "weak")
+    }
 
 
 def _place_constants(

@@ -4,20 +4,19 @@ Source: ``docs/sources/optix.md#trace, #getters, #reports``.
 """
 
 import re
-from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT, ROW_BYTES, VERDICT
-from rayplay.tracer.abi.words import REPORT, STOP, VIEW
+from rayplay.tracer.abi.words import EXCEPTION, MODE, REPORT, STOP, VIEW
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import frame_row, hit_row, load_row, row, store_row, view_word
 from rayplay.tracer.emit.text import gather, scatter
+from rayplay.tracer.lower.optix_calls import hit_objects, instance_lists
+from rayplay.tracer.lower.optix_calls.hit_objects import LANE_BYTES
+from rayplay.tracer.lower.optix_calls.instance_lists import Getter, below, look_up
 from rayplay.tracer.meaning import optix as device
-
-Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results
-LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
 
 
 def _field(field: str) -> Getter:
@@ -84,38 +83,19 @@ def _set_payload(e: Emitter, inputs: list[str]) -> list[str]:
     return []
 
 
-def _by_instance(name: str, width: int) -> Getter:
-    """A value per instance, 0 where there is no instance."""
-
-    def lower(e: Emitter, inputs: list[str]) -> list[str]:
-        instance = hit_row(e, "instance")
-        exists = e.op(f"icmp ne <32 x i32> {instance}, splat (i32 -1)")
-        lanes = e.op(f"and <32 x i1> {exists}, {e.lanes()}")
-        table = e.op(f"inttoptr i64 {e.machine(name)} to ptr")
-        index = e.resize(instance, 32, 64)
-        return [gather(e, e.op(f"getelementptr i{width}, ptr {table}, <32 x i64> {index}"), lanes, width)]
-
-    return lower
+def _absent(name: str) -> Getter:
+    """Zeros, as many as the call has results."""
+    return lambda e, inputs: ["zeroinitializer"] * len(INTRINSICS[name].outputs)
 
 
-def _triangle_vertices(e: Emitter, inputs: list[str]) -> list[str]:
-    """Nine floats: triangle ``inputs[1]`` of geometry ``inputs[2]`` of the mesh with handle ``inputs[0]``."""
-    lanes = e.lanes()
-    mesh = e.op(f"sub <32 x i64> {inputs[0]}, splat (i64 1)")
-    firsts = e.op(f"inttoptr i64 {e.machine('geometry_first')} to ptr")
-    first = gather(e, e.op(f"getelementptr i32, ptr {firsts}, <32 x i64> {mesh}"), lanes, 32)
-    geometry = e.resize(e.op(f"add <32 x i32> {first}, {inputs[2]}"), 32, 64)
-    tables = e.op(f"inttoptr i64 {e.machine('geometry_vertices')} to ptr")
-    base = gather(e, e.op(f"getelementptr i64, ptr {tables}, <32 x i64> {geometry}"), lanes, 64)
-    start = e.op(f"mul <32 x i64> {e.resize(inputs[1], 32, 64)}, splat (i64 36)")
-    address = e.op(f"add <32 x i64> {base}, {start}")
-    pointers = e.op(f"inttoptr <32 x i64> {address} to <32 x ptr>")
-    return [gather(e, e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {4 * word}"), lanes, 32) for word in range(9)]
+def _callable(e: Emitter, inputs: list[str]) -> list[str]:
+    """Address of a callable by its index, 0 without one."""
+    index = e.resize(inputs[0], 32, 64)
+    return [look_up(e, "callables", index, below(e, index, "callable_count", e.lanes()), 64)]
 
 
-def _current_vertices(e: Emitter, inputs: list[str]) -> list[str]:
-    handle = _by_instance("instance_handles", 64)(e, [])
-    return _triangle_vertices(e, [*handle, hit_row(e, "primitive"), hit_row(e, "geometry")])
+def _exception(row_number: int) -> Getter:
+    return lambda e, inputs: [load_row(e, e.machine("exception"), row_number * ROW_BYTES)]
 
 
 def _primitive_type(e: Emitter, inputs: list[str]) -> list[str]:
@@ -135,17 +115,33 @@ _NAMED: dict[str, Getter] = {
     "get_sbt_data_ptr_64": _sbt_data, "get_payload": _get_payload, "set_payload": _set_payload,
     "set_payload_types": lambda e, inputs: [], "undef_value": _constant(0),
     "get_ray_tmax": lambda e, inputs: [load_row(e, view_word(e, "t_row"), 0)],
-    "read_instance_id": _by_instance("instance_ids", 32), "get_primitive_type_from_hit_kind": _primitive_type,
-    "get_backface_from_hit_kind": _backface, "get_gas_traversable_handle": _by_instance("instance_handles", 64),
+    "read_instance_id": instance_lists.by_instance("instance_ids", 32, hit_row),
+    "get_primitive_type_from_hit_kind": _primitive_type, "get_backface_from_hit_kind": _backface,
+    "get_gas_traversable_handle": instance_lists.by_instance("instance_handles", 64, hit_row),
     "get_triangle_barycentrics": lambda e, inputs: [hit_row(e, "u"), hit_row(e, "v")],
-    "get_triangle_vertex_data": _triangle_vertices, "get_triangle_vertex_data_from_handle": _triangle_vertices,
-    "get_triangle_vertex_data_current_hit": _current_vertices,
+    "get_triangle_vertex_data": instance_lists.triangle_vertices,
+    "get_triangle_vertex_data_from_handle": instance_lists.triangle_vertices,
+    "get_triangle_vertex_data_current_hit": instance_lists.hit_vertices(hit_row),
+    "get_transform_list_size": instance_lists.list_size(hit_row),
+    "get_transform_list_handle": instance_lists.list_handle(hit_row),
+    "get_transform_type_from_handle": instance_lists.transform_type,
+    "get_instance_id_from_handle": instance_lists.by_node("node_ids", 32),
+    "get_instance_child_from_handle": instance_lists.by_node("node_children", 64),
+    "get_instance_transform_from_handle": instance_lists.matrix_of("object_to_world"),
+    "get_instance_inverse_transform_from_handle": instance_lists.matrix_of("world_to_object"),
+    "get_instance_traversable_from_ias": instance_lists.from_top_level,
+    "get_cluster_id": _constant(device.NO_CLUSTER), "get_remaining_trace_depth": _machine("remaining_depth"),
+    "get_exception_code": _exception(EXCEPTION.code),
+    **{f"get_exception_detail_{k}": _exception(EXCEPTION.detail + k) for k in range(8)},
     **{f"set_payload_{index}": _set_payload_word(index) for index in range(8)},
 }  # fmt: skip
 HANDLERS: dict[str, Getter] = {
     **{f"_optix_{name}": getter for name, getter in _NAMED.items()},
     **{name: _field(field) for name, field in device.FRAME_GETTERS.items()},
     **{name: _hit(field) for name, field in device.HIT_GETTERS.items()},
+    **hit_objects.HANDLERS,
+    **{name: _absent(name) for name in device.ABSENT},
+    **dict.fromkeys(device.CALLABLE_CALLS, _callable),
 }
 
 
@@ -168,6 +164,7 @@ def lower_trace(control: Control, i: Instruction, live: int, after: int | None) 
     lanes, frame = control.call_lanes(after), e.machine("next_frame")
     for field, operand in device.trace_arguments(i):
         store_row(e, frame, FRAME[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
+    e.put_machine("suspend_mode", str(device.MODES.get(i.callee, MODE.trace)))
     control.suspend(STOP.trace)
     control.returned_lanes(i)
     frame = e.machine("next_frame")
@@ -187,6 +184,18 @@ def lower_report(control: Control, i: Instruction, live: int, after: int | None)
     control.suspend(STOP.report)
     control.returned_lanes(i)
     e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT.answer * ROW_BYTES), 32)
+    e.spill(live)
+    control.go(after)
+
+
+def lower_throw(control: Control, i: Instruction, live: int, after: int | None) -> None:
+    """An exception: its code and details; the lanes do not come back."""
+    e = control.e
+    lanes, rows = control.call_lanes(after), e.machine("exception")
+    for row_number, operand in device.exception_arguments(i):
+        store_row(e, rows, row_number * ROW_BYTES, e.read(operand, "b32"), lanes)
+    control.suspend(STOP.exception)
+    control.returned_lanes(i)
     e.spill(live)
     control.go(after)
 

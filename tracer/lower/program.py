@@ -20,9 +20,9 @@ from rayplay.tracer.link.variables import own_names
 from rayplay.tracer.lower.barrier import lower_barrier, lower_pause, lower_wait
 from rayplay.tracer.lower.calls import lower_call
 from rayplay.tracer.lower.dispatch import RECORDING, lower_straight
-from rayplay.tracer.lower.optix import lower_report, lower_trace, lower_verdict
+from rayplay.tracer.lower.optix import lower_report, lower_throw, lower_trace, lower_verdict
 from rayplay.tracer.meaning.dispatch import unknown
-from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS
 from rayplay.tracer.units.footprint.unit import MOST
 from rayplay.tracer.units.plans import SERVED
 
@@ -183,6 +183,8 @@ class _PartLowering:
             lower_trace(control, i, live, after)
         elif REPORT_CALL.fullmatch(name):
             lower_report(control, i, live, after)
+        elif THROW_CALL.fullmatch(name):
+            lower_throw(control, i, live, after)
         elif name in VERDICT_CALLS:
             if not self.linked.function.is_entry:
                 raise e.unknown(f"call {name} inside a function")

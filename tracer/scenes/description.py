@@ -107,6 +107,17 @@ class Instance:
     mesh: int
     object_to_world: NDArray[np.float32] = field(default_factory=IDENTITY.copy)
     """float32[3, 4]."""
+    within: tuple[NDArray[np.float32], ...] = ()
+    """float32[3, 4] each: the matrices of the instances around it, outermost first, all in ``object_to_world``."""
+
+    @property
+    def own(self) -> NDArray[np.float32]:
+        """float32[3, 4]: its matrix inside of the instances around it."""
+        square = np.eye(4)
+        for matrix in self.within:
+            square = square @ np.vstack([matrix, (0.0, 0.0, 0.0, 1.0)])
+        whole = np.vstack([self.object_to_world, (0.0, 0.0, 0.0, 1.0)])
+        return np.ascontiguousarray((np.linalg.inv(square) @ whole)[:3], np.float32)
 
 
 def turned(mesh: int, angle: float, translation: Vector, scale: float = 1.0) -> Instance:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import one_of, read
-from rayplay.tracer.shading.fields import Field, WrittenField, place_fields
+from rayplay.tracer.shading.fields import Field, WrittenField, confined, place_fields
 
 FALLBACK = {
     "alpha_triangles": "triangles", "textured_triangles": "triangles", "textured_alpha_triangles": "alpha_triangles",
@@ -19,6 +19,7 @@ IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
 BUILT_IN = ("path-tracing", "shadows", "ambient-occlusion")
 VARIANTS = {"optimised": "", "vulkan-sim": "vulkan-sim"}
 """Folder of each variant of the built-in programs; all are bound to the scene in one way."""
+RECORD_ALIGN = 16
 PROGRAM_FOLDER = Path(__file__).parents[1] / "programs"
 
 LAUNCH_SOURCES = {
@@ -29,6 +30,7 @@ LAUNCH_SOURCES = {
     "lens_radius": "f32", "focus_distance": "f32", "has_sky": "u32", "sky_bottom": "f32x3", "sky_top": "f32x3",
 }  # fmt: skip
 RECORD_SOURCES = {
+    **LAUNCH_SOURCES,
     "positions": "pointer", "normals": "pointer", "indices": "pointer", "uvs": "pointer",
     "spheres": "pointer",
     "material_numbers": "pointer", "materials": "pointer", "maps": "pointer",
@@ -38,7 +40,7 @@ RECORD_SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A shader binding table record of a ray generation or miss program."""
+    """A shader binding table record of a program that belongs to no geometry."""
 
     program: str
     record: tuple[Field, ...] = ()
@@ -55,9 +57,26 @@ class HitGroup:
     record: tuple[Field, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strides:
+    """Bytes from record to record, 0 for as few as hold the longest."""
+
+    hit: int = 0
+    miss: int = 0
+    callable: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("hit", "miss", "callable"):
+            if getattr(self, name) < 0 or getattr(self, name) % RECORD_ALIGN:
+                raise ValueError(f"{name} must be a multiple of {RECORD_ALIGN}, found {getattr(self, name)}")
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramConfig:
-    """A whole file. ``params_symbol``: None means the module's only ``.const`` object without contents."""
+    """A whole file. ``params_symbol``: None means the modules' only ``.const`` object without contents.
+
+    ``modules`` are PTX files beside the program's own, whose functions its programs may be and call.
+    """
 
     name: str
     raygen: Record
@@ -66,6 +85,10 @@ class ProgramConfig:
     params: tuple[Field, ...]
     params_symbol: str | None
     image_format: str
+    modules: tuple[Path, ...] = ()
+    callables: tuple[Record, ...] = ()
+    exception: Record | None = None
+    strides: Strides = Strides()
 
     def groups_of(self, geometry: str) -> tuple[HitGroup, ...]:
         """The hit groups of one kind of geometry, one per ray type, or of the kind that it falls back to."""
@@ -110,6 +133,10 @@ class _File:
     raygen: _Record
     miss: tuple[_Record, ...] = ()
     hit_group: tuple[_HitGroup, ...] = ()
+    modules: tuple[str, ...] = ()
+    callable: tuple[_Record, ...] = ()
+    exception: _Record | None = None
+    strides: Strides = Strides()
 
 
 def read_config(path: Path) -> ProgramConfig:
@@ -129,6 +156,10 @@ def read_config(path: Path) -> ProgramConfig:
         params=place_fields(file.params, LAUNCH_SOURCES, f"{path}: params", per_pixel=True),
         params_symbol=file.params_symbol,
         image_format=file.image_format,
+        modules=tuple(confined(path, each, "modules", "program's file") for each in file.modules),
+        callables=tuple(_record(each, f"{path}: callable[{number}]") for number, each in enumerate(file.callable)),
+        exception=None if file.exception is None else _record(file.exception, f"{path}: exception"),
+        strides=file.strides,
     )  # fmt: skip
     counts = {geometry: len(config.groups_of(geometry)) for geometry in GEOMETRIES if config.groups_of(geometry)}
     if len(set(counts.values())) > 1:

@@ -6,13 +6,14 @@ record); it gets its offset by C's rules and its value from a named source or fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice, one_of
-from rayplay.ptx.ir import Module
+from rayplay.ptx.ir import Module, Variable
 
 Values = Mapping[str, Any]
 
@@ -59,6 +60,16 @@ class WrittenField:
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.source, self.value, self.bytes_per_pixel)) > 1:
             raise ValueError("must have one of source, value and bytes_per_pixel, found more")
+
+
+def confined(path: Path, name: str, place: str, kind: str = "launch file") -> Path:
+    """The file ``name``, written in ``path``, a ``kind``, at ``place``; it must lie in the folder of ``path``."""
+    file = path.parent / name
+    if Path(name).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
+        raise UserError(f"{path}: {place}: must be a file in the folder of the {kind}, found {name!r}")
+    if not file.is_file():
+        raise UserError(f"{path}: {place}: there is no file {file}")
+    return file
 
 
 def place_fields(
@@ -138,15 +149,23 @@ def pack_fields(fields: Sequence[Field], values: Values, place: str) -> bytes:
     return bytes(data)
 
 
-def params_symbol(configured: str | None, params: Sequence[Field], module: Module, place: str) -> str:
-    """Name of the launch parameters: the configured one, or the module's only ``.const`` object without contents."""
-    objects = {name: v for name, v in module.variables.items() if v.space == "const" and not any(v.initial)}
+def params_symbol(configured: str | None, params: Sequence[Field], modules: Sequence[Module], place: str) -> str | None:
+    """Name of the launch parameters: the configured one, or the only ``.const`` object of the modules without contents;
+    None where there are no parameters and none is named."""
+    objects: dict[str, Variable] = {}
+    for module in modules:
+        for name, v in module.variables.items():
+            if v.space == "const" and not any(v.initial) and (name not in objects or v.bytes > objects[name].bytes):
+                objects[name] = v
+    if configured is None and not params and len(objects) != 1:
+        return None
     if configured is None and len(objects) != 1:
         raise UserError(
             f"{place}: params_symbol must say which .const object holds the launch parameters: {[*objects]}"
         )
     name = configured or next(iter(objects))
-    check_choice(name, objects, f"{place}: params_symbol: .const objects of {module.source_name}")
+    sources = ", ".join(module.source_name for module in modules)
+    check_choice(name, objects, f"{place}: params_symbol: .const objects of {sources}")
     bytes_ = params[-1].offset + params[-1].bytes if params else 0
     if objects[name].bytes and bytes_ > objects[name].bytes:
         raise UserError(f"{place}: params: {bytes_} bytes do not fit {name}, which has {objects[name].bytes}")

@@ -1,6 +1,6 @@
 """A scene and a program become one launch: device memory filled, programs found and filtered, records bound."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,21 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.ptx.inject import inject_filter
-from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.ir import Module
 from rayplay.tracer.bvh.build import Acceleration, Structure, build_acceleration
 from rayplay.tracer.bvh.layout import LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
 from rayplay.tracer.bvh.layouts import LAYOUTS
-from rayplay.tracer.link.launches import ImageLaunch, TriangleGeometry
+from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.record.buffers import DISTANCE_LOG_BYTES
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
-from rayplay.tracer.shading.table import build_table, find_programs, geometry_kind
-from rayplay.tracer.shading.upload import camera_values, upload_scene
-
-TRIANGLE_FETCH = "_optix_get_triangle_vertex_data"
+from rayplay.tracer.shading.scene_tables import mentioned, scene_tables
+from rayplay.tracer.shading.table import ShaderTable, build_table, find_programs, geometry_kind
+from rayplay.tracer.shading.upload import SceneBuffers, camera_values, upload_scene
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Prepared:
 
 def prepare_image(
     scene: Scene,
-    module: Module,
+    module: Module | Sequence[Module],
     config: ProgramConfig,
     sampling: Sampling,
     selected: NDArray[np.bool_] | None = None,
@@ -62,6 +61,7 @@ def prepare_image(
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
+    module     the program's, or several that are linked to one program: the first that defines a name counts.
     selected   bool[height, width], the pixels to trace; None for all.
     traversal  order of a node's children: see ``tracer.rays.traverse.make_context``; "vulkan-sim" also builds its tree.
     delayed    any-hit and intersection programs run after the traversal, not during it.
@@ -72,45 +72,58 @@ def prepare_image(
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     config = _without_unused(config, scene)
-    functions = find_programs(config, module, place)
-    symbol = params_symbol(config.params_symbol, config.params, module, place)
+    modules = (module,) if isinstance(module, Module) else tuple(module)
+    functions = find_programs(config, modules, place)
+    symbol = params_symbol(config.params_symbol, config.params, modules, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure, bvh)
     buffers = upload_scene(scene, memory)
-    table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
-    pixels = sampling.width * sampling.height
-    image_address = memory.allocate(pixels * IMAGE_FORMATS[config.image_format])
     values = {
-        **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height), **vars(sampling),
-        "image": image_address, "scene": acceleration.top_address,
+        **buffers.missing, **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height),
+        **vars(sampling), "scene": acceleration.top_address,
     }  # fmt: skip
+    table, values = _placed(scene, config, buffers, values, memory)
     values |= own(memory, values) if own else {}
+    programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
+    triangles, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
     launch = ImageLaunch(
-        programs=tuple((module, inject_filter(f) if i == 0 else f) for i, f in enumerate(functions)),
+        programs=programs,
         raygen_index=0,
         width=sampling.width,
         height=sampling.height,
         memory=memory,
-        constants={symbol: _constants(module, symbol, config, values, memory, pixels)},
-        raygen_record_address=table.raygen_record_address,
-        miss_record_addresses=table.miss_record_addresses,
-        hit_record_addresses=table.hit_record_addresses,
-        hit_programs=table.hit_programs,
+        constants={symbol: _constants(modules, symbol, config, values, memory)} if symbol else {},
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
         trace_context=make_context(
-            acceleration,
-            table.hit_programs,
-            table.miss_programs.tolist(),
-            traversal,
-            delayed=delayed,
-            record=record,
+            acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed, record=record,
             distance_log=DISTANCE_LOG_BYTES,
         ),
-        triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
+        triangles=triangles,
         selected=selected,
         name=config.name,
-    )
-    return Prepared(launch, acceleration, image_address, config.image_format)
+        nodes=nodes,
+        libraries=modules if len(modules) > 1 else (),
+        **{name: value for name, value in vars(table).items() if name != "miss_programs"},
+    )  # fmt: skip
+    return Prepared(launch, acceleration, values["image"], config.image_format)
+
+
+def _placed(
+    scene: Scene, config: ProgramConfig, buffers: SceneBuffers, values: dict[str, Any], memory: DeviceMemory
+) -> tuple[ShaderTable, dict[str, Any]]:
+    """The records and the picture in device memory, and the values with the address of the picture: it lies behind the
+    records, unless one of them names it."""
+    size = values["width"] * values["height"] * IMAGE_FORMATS[config.image_format]
+    named = _is_in_records("image", config)
+    image = memory.allocate(size) if named else 0
+    table = build_table(config, scene.geometries(), buffers.geometry, {**values, "image": image}, memory)
+    return table, {**values, "image": image if named else memory.allocate(size)}
+
+
+def _is_in_records(source: str, config: ProgramConfig) -> bool:
+    """Whether a record has a field that the source fills."""
+    records = (config.raygen, *config.miss, *config.hit_groups, *config.callables, config.exception)
+    return any(field.source == source for each in records if each is not None for field in each.record)
 
 
 def _without_unused(config: ProgramConfig, scene: Scene) -> ProgramConfig:
@@ -147,31 +160,14 @@ def _blocks_of(acceleration: Acceleration, kind: int) -> NDArray[np.int64]:
 
 
 def _constants(
-    module: Module, symbol: str, config: ProgramConfig, values: dict[str, Any], memory: DeviceMemory, pixels: int
+    modules: Sequence[Module],
+    symbol: str,
+    config: ProgramConfig,
+    values: dict[str, Any],
+    memory: DeviceMemory,
 ) -> bytes:
-    """The launch parameters, as long as the module declares them; buffers that they ask for are taken here."""
+    """The launch parameters, as long as the modules declare them; buffers that they ask for are taken here."""
+    pixels = values["width"] * values["height"]
     own = {f.name: memory.allocate(pixels * f.bytes_per_pixel) for f in config.params if f.bytes_per_pixel}
-    return pack_fields(config.params, {**values, **own}, "params").ljust(module.variables[symbol].bytes, b"\0")
-
-
-def _fetches_triangles(functions: list[Function]) -> bool:
-    return any(i.callee.startswith(TRIANGLE_FETCH) for function in functions for i in function.body)
-
-
-def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:
-    """Vertices of all triangles by geometry, for programs that fetch them from the acceleration structure."""
-    vertices = []
-    for geometry in acceleration.geometries:
-        if geometry.procedural:
-            vertices.append(np.zeros((0, 3, 3), np.float32))
-            continue
-        mesh = scene.meshes[geometry.mesh]
-        last = geometry.first_primitive + geometry.primitive_count
-        vertices.append(np.ascontiguousarray(mesh.vertices[mesh.triangles[geometry.first_primitive : last]]))
-    meshes = np.array([geometry.mesh for geometry in acceleration.geometries])
-    spheres = [len(scene.meshes)] * scene.spheres.instance_count
-    return TriangleGeometry(
-        vertices=tuple(vertices),
-        first_geometry=np.searchsorted(meshes, np.arange(len(scene.meshes) + 2)).astype(np.int32),
-        mesh_of_instance=np.array([instance.mesh for instance in scene.instances] + spheres, np.int32),
-    )
+    size = max(m.variables[symbol].bytes for m in modules if symbol in m.variables)
+    return pack_fields(config.params, {**values, **own}, "params").ljust(size, b"\0")

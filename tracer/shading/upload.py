@@ -45,7 +45,7 @@ def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
         "materials": materials,
         "lights": memory.allocate(lights),
         "light_count": len(lights),
-        "world_to_object": memory.allocate(_inverse(object_to_world)),
+        "world_to_object": memory.allocate(inverse_maps(object_to_world)),
         "object_to_world": memory.allocate(object_to_world),
         "instance_count": len(object_to_world),
         "has_sky": int(scene.sky.gradient and not scene.lights),  # else shadow rays go straight up
@@ -152,7 +152,7 @@ def pixel_rays(camera: Camera, width: int, height: int) -> tuple[NDArray[np.floa
     return eye, forward + x[None, :, None] * right + y[:, None, None] * up
 
 
-def _inverse(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
+def inverse_maps(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
     """Inverses of affine maps, float32[n, 3, 4]."""
     square = np.zeros((len(matrices), 4, 4))
     square[:, :3], square[:, 3, 3] = matrices, 1.0

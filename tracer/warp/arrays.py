@@ -9,11 +9,24 @@ from rayplay.formats.guard.limits import INSTRUCTIONS
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME
-from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, LEFT, MACHINE, MOST_LEFT, PROGRESS, REPORT, SCENE, VIEW, WARP
-from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
+from rayplay.tracer.abi.words import (
+    BARRIER_STATE,
+    EXCEPTION,
+    ITEM,
+    LEFT,
+    MACHINE,
+    MOST_LEFT,
+    PROGRESS,
+    REPORT,
+    SCENE,
+    VIEW,
+    WARP,
+)
+from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch, InstanceNodes
 from rayplay.tracer.link.layout import align_up, signature_of
 from rayplay.tracer.link.link import LinkedLaunch
 from rayplay.tracer.link.programs import RECURSION_DEPTH
+from rayplay.tracer.meaning.optix import NODE_HANDLE_SHIFT
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES, DeviceMemory
 from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.units.call import ROWS_BYTES
@@ -112,11 +125,17 @@ def make_state(
         barriers=BARRIER_STATE.zeros(shape.slots, words.BARRIERS),
         frames=_aligned((depth, len(FRAME), LANES), np.uint32),
         report=_aligned((len(REPORT), LANES), np.uint32),
+        objects=_aligned((depth, len(FRAME), LANES), np.uint32),
+        exception=_aligned((len(EXCEPTION), LANES), np.uint32),
         states=np.zeros((depth, LANES, state_words), np.uint32),
         scene=scene,
         sbt_hit=_record_data(image.hit_record_addresses if image else None),
         sbt_miss=_record_data(image.miss_record_addresses if image else None),
         hit_programs=np.ascontiguousarray(image.hit_programs if image else np.zeros((0, 3)), np.int32).reshape(-1, 3),
+        miss_programs=np.asarray(image.trace_context.arrays[1] if image else [], np.int32),
+        outgoing=np.array([layout.outgoing // 8 for layout in layouts], np.int64),
+        callable_data=_callable_data(linked, image),
+        thrown=_thrown(image),
         opaque=opaque,
         first_geometry=first_geometry,
         rays=buffers.rays,
@@ -125,6 +144,11 @@ def make_state(
         runs=buffers.runs,
     )
     machine[MACHINE.report] = warps.report.ctypes.data
+    machine[MACHINE.exception] = warps.exception.ctypes.data
+    machine[MACHINE.callables], machine[MACHINE.callable_count] = linked.callables.ctypes.data, len(linked.callables)
+    for name in ("hit", "miss"):
+        data = getattr(warps, f"sbt_{name}")
+        machine[MACHINE[f"{name}_record_data"]], machine[MACHINE[f"{name}_record_count"]] = data.ctypes.data, len(data)
     units = unit_addresses({i.opcode for f in linked.functions for i in f.function.body})
     unit_rows = _aligned((ROWS_BYTES,), np.uint8)
     instructions = sum(len(f.function.body) for f in linked.functions)
@@ -169,6 +193,21 @@ def _record_data(addresses: np.ndarray | None) -> np.ndarray:
     if addresses is None:
         return np.zeros(0, np.uint64)
     return np.asarray(addresses, np.uint64) + np.uint64(SBT_HEADER_BYTES)
+
+
+def _callable_data(linked: LinkedLaunch, image: ImageLaunch | None) -> np.ndarray:
+    """int64[functions by address]: address of the data of a callable record, 0 for another function."""
+    found = np.zeros(len(linked.by_address), np.int64)
+    if image is not None:
+        found[linked.callable_rows()] = _record_data(image.callable_record_addresses).astype(np.int64)
+    return found
+
+
+def _thrown(image: ImageLaunch | None) -> np.ndarray:
+    """The exception program and its record's data."""
+    if image is None or image.exception_index < 0:
+        return np.array([-1, 0], np.int64)
+    return np.array([image.exception_index, image.exception_record_address + SBT_HEADER_BYTES], np.int64)
 
 
 def _scene(image: ImageLaunch | None) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
@@ -226,13 +265,29 @@ def _fill_machine(
     vertices: tuple[np.ndarray, ...] = ()
     if isinstance(launch, ImageLaunch):
         arrays, vertices = _image_arrays(launch)
-        values.update(width=launch.width, height=launch.height)
+        values.update(width=launch.width, height=launch.height, instance_count=len(launch.instance_ids))
+        if launch.triangles is not None:
+            values["mesh_count"] = len(launch.triangles.first_geometry) - 1
+        nodes = nodes_of(launch)
+        values.update(object_to_world=nodes.object_to_world, world_to_object=nodes.world_to_object)
+        values.update(top_level=nodes.top_level, node_count=len(nodes.ids))
         values.update({name: array.ctypes.data for name, array in arrays.items()})
     values.update(host_offset=memory.host_address - GUARD_BYTES, arena_first=FIRST_ADDRESS - GUARD_BYTES)
     values.update(memory.machine_words(), memcheck=memory.memcheck)
     for name, value in values.items():
         machine[MACHINE[name]] = value
     return memory.view(shared_base, np.uint8, shared_bytes * shape.slots), arrays, vertices
+
+
+def nodes_of(launch: ImageLaunch) -> InstanceNodes:
+    """The launch's instance records; where it has none, one an instance, without matrices."""
+    if launch.nodes is not None:
+        return launch.nodes
+    every = np.arange(len(launch.instance_ids) + 1, dtype=np.int32)
+    children = np.ones(len(launch.instance_ids), np.int64)
+    if launch.triangles is not None:
+        children = launch.triangles.mesh_of_instance.astype(np.int64) + 1
+    return InstanceNodes(every, every[:-1], np.asarray(launch.instance_ids, np.uint32), children, 0, 0, 0)
 
 
 def _image_arrays(launch: ImageLaunch) -> tuple[dict[str, np.ndarray], tuple[np.ndarray, ...]]:
@@ -252,4 +307,10 @@ def _image_arrays(launch: ImageLaunch) -> tuple[dict[str, np.ndarray], tuple[np.
         arrays["geometry_vertices"] = np.array([v.ctypes.data for v in vertices], np.int64)
         arrays["geometry_triangles"] = np.array([len(v) for v in vertices], np.int64)
     arrays["instance_handles"] = handles
+    nodes = nodes_of(launch)
+    arrays["node_first"] = np.ascontiguousarray(nodes.first, np.int32)
+    arrays["nodes"] = np.ascontiguousarray(nodes.nodes, np.int32)
+    arrays["node_ids"] = np.ascontiguousarray(nodes.ids, np.uint32)
+    arrays["node_children"] = np.ascontiguousarray(nodes.children, np.int64)
+    arrays["instance_nodes"] = nodes.nodes[nodes.first[:-1]].astype(np.int64) | 1 << NODE_HANDLE_SHIFT
     return arrays, vertices

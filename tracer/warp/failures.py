@@ -58,6 +58,7 @@ def failure(state: LaunchState, code: int) -> UserError:
     what = {
         STOP.illegal_address: _illegal(state, address % 2**64) if code == STOP.illegal_address else "",
         STOP.trapped: "stops the program",
+        STOP.exception: f"throws exception {address}, and no exception program is bound",
         STOP.bad_call: f"calls {address % 2**64:#x}, which is not the address of a function of the launch",
         STOP.bad_signature: "calls a function that has parameters or results of other sizes than the call says",
         STOP.stack_overflow: "calls are nested too deep: "

@@ -8,12 +8,18 @@ import numpy as np
 
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.trace_frame import FRAME, ROW_BYTES, STATUS
-from rayplay.tracer.abi.words import ACTIVATION, BARRIER_STATE, ITEM, KIND, MACHINE, STOP, VIEW
+from rayplay.tracer.abi.trace_frame import FLAG_NO_CLOSEST_HIT, FRAME, NO_PROGRAM, ROW_BYTES, STATUS
+from rayplay.tracer.abi.words import ACTIVATION, BARRIER_STATE, EXCEPTION, ITEM, KIND, MACHINE, MODE, STOP, VIEW
+from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
 from rayplay.tracer.warp.left_calls import back_into_call, hand_over, leave_activations, others_can_run
 from rayplay.tracer.warp.turns import ENTRY_WORDS, take_turn
 from rayplay.tracer.warp.warps import Warps
+
+PHASE_TRAVERSE, PHASE_PROGRAMS, PHASE_END = 0, 1, 2
+"""Phases of a trace call."""
+NO_HIT_RECORD, NO_MISS_RECORD = -2, -3
+"""Errors of a trace call, as the traversal has them (``tracer.rays.traverse``)."""
 
 
 @inlined_entry_point
@@ -79,7 +85,10 @@ def enter(w: Warps, warp: int, item: np.ndarray) -> None:
     """Set the machine's words for the activation that runs next."""
     view = w.views[item[ITEM.view_index]]
     w.machine[MACHINE.current_view] = view.ctypes.data
-    w.machine[MACHINE.next_frame] = w.frames[frame_depth(w, warp)].ctypes.data
+    depth = frame_depth(w, warp)
+    w.machine[MACHINE.next_frame] = w.frames[depth].ctypes.data
+    w.machine[MACHINE.hit_object] = w.objects[depth].ctypes.data
+    w.machine[MACHINE.remaining_depth] = w.frames.shape[0] - 1 - depth
 
 
 @inlined_entry_point
@@ -103,16 +112,13 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         return STOP.none
     mask = w.machine[MACHINE.suspend_mask]
     if reason == STOP.call:
-        function, wanted = w.machine[MACHINE.suspend_function], w.machine[MACHINE.suspend_signature]
-        if wanted >= 0 and w.signatures[function] != wanted:
-            return STOP.bad_signature
-        if function >= w.words.shape[0]:
-            return STOP.external
-        return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
+        return _call(w, warp, mask)
     if reason in (STOP.barrier, STOP.arrive):
         return _arrive(w, reason)
     if reason in (STOP.turn, STOP.join, STOP.called):
         return STOP.none if _turn(w, warp, w.items[warp, index - 1], reason) or reason == STOP.join else reason
+    if reason == STOP.exception:
+        return _throw(w, warp, mask)
     if reason != STOP.trace and reason != STOP.report:
         return reason
     frame = frame_depth(w, warp)
@@ -127,13 +133,113 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
     item[ITEM.phase], item[ITEM.round], item[ITEM.group], item[ITEM.lanes] = 0, 0, 0, mask
     w.depth[warp] = index + 1
     if reason == STOP.trace:
-        for lane in range(LANES):
-            if mask >> lane & 1:
-                w.frames[frame, FRAME.status, lane] = STATUS.start
-                w.frames[frame, FRAME.committed_t, lane] = w.frames[frame, FRAME.t_max, lane]
-                w.frames[frame, FRAME.committed_instance, lane] = 0xFFFFFFFF
-                w.frames[frame, FRAME.verdict, lane] = 0
+        mode = item[ITEM.mode] = w.machine[MACHINE.suspend_mode]
+        if mode == MODE.invoke:
+            return _invoke(w, item, frame, mask)
+        _begin_trace(w, frame, mask)
     return STOP.none
+
+
+@compiled
+def _call(w: Warps, warp: int, mask: int) -> int:
+    """The function that the innermost one calls is put in flight."""
+    index = w.depth[warp]
+    function, wanted = w.machine[MACHINE.suspend_function], w.machine[MACHINE.suspend_signature]
+    if wanted >= 0 and w.signatures[function] != wanted:
+        return STOP.bad_signature
+    if function >= w.words.shape[0]:
+        return STOP.external
+    if wanted >= 0 and _has_record(w, warp, index - 1, mask):
+        return push_activation(w, warp, function, mask, index)
+    return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
+
+
+@compiled
+def _begin_trace(w: Warps, frame: int, mask: int) -> None:
+    """Lanes of a trace call before their traversal; programs that it runs have no hit object yet."""
+    for lane in range(LANES):
+        if mask >> lane & 1:
+            w.objects[frame + 1, FRAME.status, lane] = STATUS.start
+            w.frames[frame, FRAME.status, lane] = STATUS.start
+            w.frames[frame, FRAME.committed_t, lane] = w.frames[frame, FRAME.t_max, lane]
+            w.frames[frame, FRAME.committed_instance, lane] = 0xFFFFFFFF
+            w.frames[frame, FRAME.verdict, lane] = 0
+
+
+@compiled
+def _invoke(w: Warps, item: np.ndarray, frame: int, mask: int) -> int:
+    """The hit objects of the calling program become the trace call in ``frame``, whose traversal is done."""
+    item[ITEM.phase], item[ITEM.round], item[ITEM.todo] = PHASE_END, mask, 0
+    rows, found = w.frames[frame], w.objects[frame]
+    for lane in range(LANES):
+        if mask >> lane & 1:
+            w.objects[frame + 1, FRAME.status, lane] = STATUS.start
+            for row in range(FRAME.payload_0):
+                rows[row, lane] = found[row, lane]
+            program = -1
+            if rows[FRAME.status, lane] == STATUS.hit:
+                if rows[FRAME.committed_record, lane] >= w.hit_programs.shape[0]:
+                    return _no_record(w, lane, NO_HIT_RECORD)
+                if rows[FRAME.flags, lane] & FLAG_NO_CLOSEST_HIT == 0:
+                    program = w.hit_programs[rows[FRAME.committed_record, lane], 0]
+            elif rows[FRAME.status, lane] == STATUS.miss:
+                if rows[FRAME.miss_index, lane] >= w.miss_programs.shape[0]:
+                    return _no_record(w, lane, NO_MISS_RECORD)
+                program = w.miss_programs[rows[FRAME.miss_index, lane]]
+            rows[FRAME.program, lane] = NO_PROGRAM if program < 0 else program
+    return STOP.none
+
+
+@compiled
+def _no_record(w: Warps, lane: int, error: int) -> int:
+    w.machine[MACHINE.error_lane], w.machine[MACHINE.error_address] = lane, error
+    return STOP.long_stretch
+
+
+@compiled
+def _has_record(w: Warps, warp: int, caller: int, mask: int) -> bool:
+    """Whether the lanes call a callable by its record; then a view of its own, which shows each lane its record's data,
+    lies behind the caller's item."""
+    item = w.items[warp, caller]
+    first = item[ITEM.start] + w.outgoing[item[ITEM.function]]
+    view, old, found = w.views[caller + 1], w.views[item[ITEM.view_index]], False
+    for lane in range(LANES):
+        if mask >> lane & 1:
+            row = (w.stacks[warp, first + lane] - FIRST_FUNCTION) // FUNCTION_STEP_BYTES
+            data = w.callable_data[row]
+            if data != 0 and not found:
+                found = True
+                view[:] = old
+            if data != 0:
+                view[VIEW.sbt_data + lane] = data
+    return found
+
+
+@compiled
+def _throw(w: Warps, warp: int, mask: int) -> int:
+    """Lanes leave all that they run, and the exception program runs for them; without one the launch ends."""
+    program, data = w.thrown
+    if program < 0:
+        lane = 0
+        while not mask >> lane & 1:
+            lane += 1
+        w.machine[MACHINE.error_lane] = lane
+        w.machine[MACHINE.error_address] = w.exception[EXCEPTION.code, lane]
+        return STOP.exception
+    for index in range(w.depth[warp]):
+        item = w.items[warp, index]
+        if item[ITEM.kind] == words.ITEM_ACTIVATION:
+            for word in (ACTIVATION.mask, ACTIVATION.live, ACTIVATION.call_mask, ACTIVATION.todo_mask):
+                w.stacks[warp, item[ITEM.start] + word] &= ~mask
+        else:
+            for word in (ITEM.todo, ITEM.round, ITEM.group, ITEM.lanes):
+                item[word] &= ~mask
+    index = w.depth[warp]
+    view = w.views[index]
+    view[:] = w.views[w.items[warp, index - 1, ITEM.view_index]]
+    view[VIEW.kind] = KIND.exception
+    view[VIEW.sbt_data :] = data
+    return push_activation(w, warp, program, mask, index)
 
 
 @compiled
@@ -169,6 +275,8 @@ def start_warp(w: Warps, warp: int, function: int, mask: int, sbt_data: int) -> 
     w.depth[warp] = 0
     w.left[warp] = 0
     view = w.views[0]
-    view[VIEW.frame], view[VIEW.hit_rows], view[VIEW.t_row], view[VIEW.kind] = 0, 0, 0, KIND.raygen
+    nothing = w.frames[w.frames.shape[0] - 1].ctypes.data  # a frame that no trace call takes
+    view[VIEW.frame], view[VIEW.hit_rows], view[VIEW.t_row], view[VIEW.kind] = nothing, nothing, nothing, KIND.raygen
     view[VIEW.sbt_data :] = sbt_data
+    w.objects[0, FRAME.status] = STATUS.start
     push_activation(w, warp, function, mask, 0)

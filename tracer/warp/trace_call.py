@@ -13,14 +13,12 @@ import numpy as np
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FRAME, NO_PROGRAM, STATUS, VERDICT
-from rayplay.tracer.abi.words import ITEM, KIND, MACHINE, RAY, SCENE, STOP, USED
+from rayplay.tracer.abi.words import ITEM, KIND, MACHINE, MODE, RAY, SCENE, STOP, USED
 from rayplay.tracer.native.calls import call_traversal
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
 from rayplay.tracer.warp.report import advance_report
-from rayplay.tracer.warp.stack import push_program
+from rayplay.tracer.warp.stack import PHASE_END, PHASE_PROGRAMS, PHASE_TRAVERSE, push_program
 from rayplay.tracer.warp.warps import Warps
-
-PHASE_TRAVERSE, PHASE_PROGRAMS, PHASE_END = 0, 1, 2
 
 NOBODY = np.uint32(0xFFFFFFFF)
 INFINITY_BITS = np.uint32(0x7F800000)
@@ -56,7 +54,9 @@ def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
         item[ITEM.todo], item[ITEM.round] = waiting, waiting
         item[ITEM.segment] += 1
         item[ITEM.phase] = PHASE_PROGRAMS if waiting else PHASE_END
-        if not waiting:
+        if not waiting and item[ITEM.mode] == MODE.traverse:
+            _keep_hit_objects(w, frame, item[ITEM.lanes])
+        elif not waiting:
             item[ITEM.round] = item[ITEM.lanes]
         return STOP.none
     group, program = _next_group(w, frame, item[ITEM.round])
@@ -68,6 +68,15 @@ def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
         return STOP.none
     item[ITEM.round] &= ~group
     return _start_group(w, warp, frame, group, program)
+
+
+@compiled
+def _keep_hit_objects(w: Warps, frame: int, lanes: int) -> None:
+    """The trace call in ``frame`` becomes the hit objects of the program that made it."""
+    for lane in range(LANES):
+        if lanes >> lane & 1:
+            for row in range(FRAME.payload_0):
+                w.objects[frame, row, lane] = w.frames[frame, row, lane]
 
 
 @compiled

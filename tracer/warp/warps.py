@@ -31,6 +31,8 @@ class Warps(NamedTuple):
     # trace calls
     frames: np.ndarray  # uint32[trace depth + 1, len(FRAME), 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
+    objects: np.ndarray  # uint32[trace depth + 1, len(FRAME), 32], hit objects of the programs at each depth
+    exception: np.ndarray  # uint32[len(EXCEPTION), 32]
     states: np.ndarray  # uint32[trace depth + 1, 32, words]
     scene: (
         np.ndarray
@@ -38,6 +40,12 @@ class Warps(NamedTuple):
     sbt_hit: np.ndarray  # uint64[records], addresses of the records' data
     sbt_miss: np.ndarray  # uint64[records]
     hit_programs: np.ndarray  # int32[records, 3]
+    miss_programs: np.ndarray  # int32[records]
+    outgoing: np.ndarray  # int64[functions], word of an activation where the addresses of an indirect call begin
+    callable_data: (
+        np.ndarray
+    )  # int64[functions by address], address of a callable record's data, 0 for another function
+    thrown: np.ndarray  # int64[2]: number of the exception program, -1 for none, and address of its record's data
     opaque: np.ndarray  # uint8[geometries]
     first_geometry: np.ndarray  # int64[instances]
     # records
@@ -68,11 +76,17 @@ def borrow(w: Warps) -> Warps:
         borrowed(w.barriers),
         borrowed(w.frames),
         borrowed(w.report),
+        borrowed(w.objects),
+        borrowed(w.exception),
         borrowed(w.states),
         borrowed(w.scene),
         borrowed(w.sbt_hit),
         borrowed(w.sbt_miss),
         borrowed(w.hit_programs),
+        borrowed(w.miss_programs),
+        borrowed(w.outgoing),
+        borrowed(w.callable_data),
+        borrowed(w.thrown),
         borrowed(w.opaque),
         borrowed(w.first_geometry),
         borrowed(w.rays),

@@ -37,7 +37,7 @@ UNKNOWN = {
     "modifier": ("add.sat.u32 %r2, %r1, 1;", r"test\.ptx:\d+:\d+: the executor does not know add\.sat\.u32"),
     "out of bounds": (".reg .b16 %h<3>; fma.rn.oob.f16 %h1, %h1, %h2, %h2;", r"does not know fma\.rn\.oob\.f16"),
     "carry": ("addc.u32 %r2, %r1, 1;", r"does not know addc\.u32 without an instruction with \.cc before it"),
-    "call": ("call (%r2), _optix_get_transform_list_size, ();", "does not know call _optix_get_transform_list_size"),
+    "call": ("call (%r2), _optix_get_transform_list_size, ();", r"_optix_get_transform_list_size needs a scene"),
     "getter": ("call (%r2), _optix_read_instance_id, ();", r"test\.ptx:\d+:\d+: _optix_read_instance_id needs a scene"),
     "filter": ("filter_shader %r2;", r"test\.ptx:\d+:\d+: filter_shader needs a scene or pixels"),
     "register": ("mov.u32 %r2, %ctaid;", "does not know the special register %ctaid"),

@@ -20,7 +20,7 @@ from rayplay.tracer.interp import optix as interp_optix
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower import dispatch as lower_dispatch
 from rayplay.tracer.lower import optix as lower_optix
-from rayplay.tracer.meaning.optix import FRAME_GETTERS, GETTERS, HIT_GETTERS
+from rayplay.tracer.meaning.optix import ABSENT, FRAME_GETTERS, GETTERS, HIT_GETTERS
 from tests.tracer.harness.execution import both
 
 NOT_EXECUTED = frozenset((
@@ -79,10 +79,13 @@ def test_instructions_are_read_by_their_typed_form() -> None:
 
 def test_getters_are_the_same_calls() -> None:
     assert lower_optix.HANDLERS.keys() == GETTERS
-    named = {f"_optix_{name}" for name in interp_optix.HANDLERS} | FRAME_GETTERS.keys() | HIT_GETTERS.keys()
+    named = {f"_optix_{name}" for name in interp_optix.HANDLERS} | FRAME_GETTERS.keys() | HIT_GETTERS.keys() | ABSENT
     assert named <= GETTERS
     # the others write a word of the payload by its number, which the interpreter reads from the name itself
-    assert {name.rstrip("01234567") for name in GETTERS - named} == {"_optix_set_payload_"}
+    assert {name.rstrip("01234567") for name in GETTERS - named} == {
+        "_optix_set_payload_",
+        "_optix_get_exception_detail_",
+    }
 
 
 def test_no_entry_lacks_a_row() -> None:

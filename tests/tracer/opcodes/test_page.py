@@ -9,6 +9,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.isa.patterns import parsed
 from rayplay.ptx.isa.table import TABLE
 from rayplay.tracer.lower import dispatch
+from rayplay.tracer.opcodes import calls
 from rayplay.tracer.opcodes.page import executed, page, refusals, shown_patterns
 from rayplay.tracer.opcodes.patterns import MOST_TRIED, expand, words_of
 from rayplay.tracer.opcodes.trial import try_all
@@ -20,6 +21,12 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_the_page_is_current() -> None:
     written = (ROOT / "docs" / "opcodes.md").read_text()
     assert written == page(), "docs/opcodes.md is old: run make docs"
+
+
+def test_the_page_of_optix_calls_is_current() -> None:
+    assert (ROOT / "docs" / "programs" / "calls.md").read_text() == calls.page(), (
+        "docs/programs/calls.md is old: run make docs"
+    )
 
 
 def test_the_executor_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,13 @@ import pytest
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes.description import Geometry
 from rayplay.tracer.shading.config import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
+from rayplay.tracer.shading.prepare import Sampling, prepare_image
 from rayplay.tracer.shading.table import build_table, find_programs
+from tests.tracer.harness.optix_programs import HEAD, SET_RAY, both, prepare, program, scene, store, trace
 
 DATA = Path(__file__).parents[1] / "data"
 NORMALS = (DATA / "normals.toml").read_text()
@@ -26,8 +29,8 @@ def config_of(folder: Path, text: str) -> ProgramConfig:
     return read_config(path)
 
 
-def symbol(config: ProgramConfig, module: ptx.ir.Module, place: str) -> str:
-    return params_symbol(config.params_symbol, config.params, module, place)
+def symbol(config: ProgramConfig, module: ptx.ir.Module, place: str) -> str | None:
+    return params_symbol(config.params_symbol, config.params, [module], place)
 
 
 def refused(folder: Path, text: str) -> str:
@@ -40,7 +43,7 @@ def refused(folder: Path, text: str) -> str:
 def test_a_built_in_program_is_bound_like_any_other(name: str) -> None:
     config = read_config(PROGRAM_FOLDER / f"{name}.toml")
     module = ptx.parse_file(PROGRAM_FOLDER / f"{name}.ptx")
-    assert find_programs(config, module, name)[0].name == config.raygen.program
+    assert find_programs(config, [module], name)[0][1].name == config.raygen.program
     assert symbol(config, module, name) == "params"
     last = config.params[-1]
     assert last.offset + last.bytes == module.variables["params"].bytes, "the .toml and struct Params differ"
@@ -99,9 +102,9 @@ def test_what_is_refused_says_where_and_why(tmp_path: Path, old: str, new: str, 
 def test_an_unknown_program_is_named_with_the_nearest(tmp_path: Path) -> None:
     module = ptx.parse_file(DATA / "normals.ptx")
     with pytest.raises(UserError, match="unknown name '__raygen__pinhol'; did you mean '__raygen__pinhole'"):
-        find_programs(config_of(tmp_path, NORMALS.replace("pinhole", "pinhol")), module, "mine.toml")
+        find_programs(config_of(tmp_path, NORMALS.replace("pinhole", "pinhol")), [module], "mine.toml")
     with pytest.raises(UserError, match="'__miss__background' must be one called __closesthit__"):
-        find_programs(config_of(tmp_path, NORMALS.replace("__closesthit__normal", "__miss__background")), module, "m")
+        find_programs(config_of(tmp_path, NORMALS.replace("__closesthit__normal", "__miss__background")), [module], "m")
 
 
 def test_a_program_that_is_not_valid_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -109,7 +112,7 @@ def test_a_program_that_is_not_valid_is_refused_with_its_line(tmp_path: Path) ->
     where = text.index("call (%r2), _optix_get_launch_index_y")
     module = ptx.parse(text[:where] + text[where:].replace("index_y", "index_w", 1), "normals.ptx")
     with pytest.raises(UserError, match=r"^normals.ptx:\d+:2: '_optix_get_launch_index_w' is not a known") as caught:
-        find_programs(config_of(tmp_path, NORMALS), module, "m")
+        find_programs(config_of(tmp_path, NORMALS), [module], "m")
     assert f"normals.ptx:{1 + text[:where].count(chr(10))}:2:" in str(caught.value)
 
 
@@ -151,3 +154,93 @@ def test_a_geometry_without_a_hit_group_is_refused(tmp_path: Path) -> None:
 def test_ray_types_must_agree(tmp_path: Path) -> None:
     extra = '\n[[hit_group]]\ngeometry = "alpha_triangles"\n' * 2
     assert "one group per ray type" in refused(tmp_path, NORMALS + extra)
+
+
+def test_modules_records_and_strides_as_people_have_them(tmp_path: Path) -> None:
+    """Two modules that share extern parameters, a variable and a function; records in ray generation; own strides."""
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    shared = HEAD.replace(".const .align", ".extern .const .align")
+    raygen = """
+.extern .global .align 4 .u32 counts[2];
+.extern .func (.param .b32 r) twice(.param .b32 x);
+""" + program(
+        "raygen",
+        "    call (%l4), _optix_get_sbt_data_ptr_64, (); ld.u64 %l5, [%l4]; ld.u32 %r5, [%l4+8];\n"
+        "    ld.global.u32 %r6, [counts+4];\n"
+        "    {\n    .param .b32 r; .param .b32 x;\n"
+        "    st.param.b32 [x], %r6; call (r), twice, (x); ld.param.b32 %r7, [r];\n    }\n"
+        + store(0, "%l5") + store(2, "%r5") + store(3, "%r7") + SET_RAY + trace(),
+    )  # fmt: skip
+    other = (
+        """
+.visible .global .align 4 .u32 counts[2] = {3, 21};
+.visible .func (.param .b32 r) twice(.param .b32 x)
+{
+    .reg .b32 %r<3>;
+    ld.param.b32 %r1, [x]; add.u32 %r2, %r1, %r1; st.param.b32 [r], %r2;
+    ret;
+}
+"""
+        + program("miss", "    mov.u32 %r4, 9;\n" + store(4, "%r4"))
+        + program("closesthit", "    mov.u32 %r4, 8;\n" + store(4, "%r4"))
+    )
+    bound = """
+record = [{ name = "picture", type = "pointer", source = "image" },
+          { name = "columns", type = "u32", source = "width" }]
+[strides]
+hit = 96
+miss = 64
+[[miss]]
+program = "__miss__test"
+[[miss]]
+program = "__miss__test"
+[[hit_group]]
+geometry = "triangles"
+closest_hit = "__closesthit__test"
+[[hit_group]]
+geometry = "triangles"
+closest_hit = "__closesthit__test"
+"""
+    prepared = prepare(tmp_path, [shared + raygen, shared + other], bound, what)
+    assert np.diff(prepared.launch.hit_record_addresses).tolist() == [96] * (len(what.geometries()) * 2 - 1)
+    assert np.diff(prepared.launch.miss_record_addresses).tolist() == [64]
+    words = both(prepared)
+    assert set(words[:, 4]) == {8, 9}
+    assert (words[:, 3] == 42).all()
+    assert (words[:, 2] == 32).all()
+    assert (words[:, :2].copy().view(np.uint64) == prepared.image_address).all()
+
+
+def test_a_program_without_launch_parameters_runs(tmp_path: Path) -> None:
+    text = HEAD.replace(".const .align 8 .b8 params[24];", "") + (
+        ".visible .entry __raygen__test()\n{\n    .reg .b64 %l<3>; .reg .b32 %r<3>;\n"
+        "    call (%l1), _optix_get_sbt_data_ptr_64, (); ld.u64 %l2, [%l1];\n"
+        "    call (%r1), _optix_get_launch_index_x, (); mul.wide.u32 %l1, %r1, 16; add.u64 %l2, %l2, %l1;\n"
+        "    st.global.u32 [%l2], %r1;\n    ret;\n}\n"
+    )
+    path = tmp_path / "test.toml"
+    path.write_text(
+        '[raygen]\nprogram = "__raygen__test"\nrecord = [{ name = "image", type = "pointer" }]\n'
+        '[[hit_group]]\ngeometry = "triangles"\n'
+    )
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    prepared = prepare_image(what, ptx.parse(text, "test.ptx"), read_config(path), Sampling(32, 1))
+    assert prepared.launch.constants == {}
+    run_image_launch(prepared.launch, None, progress=False)
+    picture = prepared.launch.memory.view(prepared.image_address, np.uint32, (32, 4))
+    assert picture[:, 0].tolist() == list(range(32))
+
+
+def test_a_stride_must_hold_the_record(tmp_path: Path) -> None:
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    text = program("raygen", "") + program("closesthit", "")
+    bound = (
+        "[strides]\nhit = 32\n"
+        '[[hit_group]]\ngeometry = "triangles"\nclosest_hit = "__closesthit__test"\n'
+        'record = [{ name = "x", type = "u32", value = 1 }]\n'
+    )
+    with pytest.raises(
+        UserError, match=r"strides\.hit: must be at least 48, the bytes of the longest record, found 32"
+    ):
+        prepare(tmp_path, text, bound, what)
+    assert "hit must be a multiple of 16, found 20" in refused(tmp_path, NORMALS + "[strides]\nhit = 20\n")
