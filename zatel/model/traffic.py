@@ -8,7 +8,8 @@ upper levels, which do not shrink with the image. ``sample.extrapolate`` correct
 removes, for example local memory's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ WARPS_PER_BATCH = 256
 WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
 RAYS = ("warp_id", "visit", "lane")
 FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
+ORDERED = 1 << 21  # requests that are put in order at a time: temporaries of a few dozen bytes each
 PROMISE = 1 / 8  # share of ``FOLLOWED`` that must be read to foretell how many there will be
 
 
@@ -219,22 +221,42 @@ def in_order(
     tables       whether procedural primitives are entered into intersection tables.
     """
     planned = schedule(stream.phases, warps, machine)
-    owner = np.repeat(np.arange(len(warps), dtype=np.int32), stream.requests)
-    chosen = warps[owner]
-    line, sectors, owner = stream.line[chosen], stream.sectors[chosen], owner[chosen]
     time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
-    window = np.searchsorted(window_bounds(time), time, side="right").astype(np.int16)
-    place, places = planned.place[owner], machine.sms * machine.places
-    entry = line >= TABLE_LINES
-    local = depend_on_slot(line) & ~entry
-    holders, holder = (places, place) if interleaved else (len(warps), owner)
-    line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
-    line[entry] += table_line(place[entry], machine.sms)
-    entered = line[entry & tables], window[entry & tables]
-    keep = np.flatnonzero((~entry | tables) & followed(line, stream.shift))
-    keep = keep[np.argsort(time[keep], kind="stable")]
-    sm = (place[keep] % machine.sms).astype(np.int16)
-    return Requests(line[keep], sectors[keep], stream.shift, sm, window[keep], entered)
+    bounds, pieces, done = window_bounds(time), list[tuple[np.ndarray, ...]](), 0
+    for piece in warp_pieces(stream.requests):
+        owner = np.repeat(np.arange(piece.first, piece.last), stream.requests[piece.first : piece.last])
+        chosen = warps[owner]
+        line, sectors, owner = stream.line[piece.rows][chosen], stream.sectors[piece.rows][chosen], owner[chosen]
+        begun, done = done, done + len(owner)
+        place, entry = planned.place[owner], line >= TABLE_LINES
+        local = depend_on_slot(line) & ~entry
+        holders, holder = (machine.sms * machine.places, place) if interleaved else (len(warps), owner)
+        line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
+        line[entry] += table_line(place[entry], machine.sms)
+        window = np.searchsorted(bounds, time[begun:done], side="right").astype(np.int16)
+        keep = (~entry | tables) & followed(line, stream.shift)
+        sm = (place[keep] % machine.sms).astype(np.int16)
+        entered = line[entry & tables], window[entry & tables]
+        pieces.append((line[keep], sectors[keep], sm, window[keep], time[begun:done][keep], *entered))
+    line, sectors, sm, window, time, *entered = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    order = np.argsort(time, kind="stable")
+    return Requests(line[order], sectors[order], stream.shift, sm[order], window[order], (entered[0], entered[1]))
+
+
+class Piece(NamedTuple):
+    """Some warps, from ``first`` to before ``last``, and the rows of their requests."""
+
+    first: int
+    last: int
+    rows: slice
+
+
+def warp_pieces(requests: np.ndarray) -> Iterator[Piece]:
+    """All warps in pieces of about ``ORDERED`` requests, one warp at least; ``requests``, int64[warps], of each."""
+    ends = np.concatenate([[0], np.cumsum(requests)])
+    full = np.flatnonzero(np.diff(ends[1:] // ORDERED)) + 1
+    for first, last in pairwise([0, *full.tolist(), len(requests)]):
+        yield Piece(first, last, slice(int(ends[first]), int(ends[last])))
 
 
 def window_bounds(time: np.ndarray) -> np.ndarray:
