@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,12 +40,12 @@ def draw_strip(path: Path, rows: Sequence[Row], pictures: Sequence[Path], title:
     if pictures:
         chosen = chosen_frames(len(rows))
         above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1, 1.6))[:, 0]
-        for axis, number in zip(above.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
-            axis.imshow(pyplot.imread(pictures[number]))
-            axis.set_title(f"frame {number}", fontsize=8)
-            axis.axis("off")
+        for place, number in zip(above.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
+            place.imshow(pyplot.imread(pictures[number]))
+            place.set_title(f"frame {number}", fontsize=8)
+            place.axis("off")
     name, label = next((name, label) for name, label in SHOWN.items() if name in rows[0])
-    axis = (below if pictures else figure).subplots()
+    axis: Any = (below if pictures else figure).subplots()
     frames = [row["frame"] for row in rows]
     axis.plot(frames, [row[name] for row in rows], marker="o", markersize=3, color="tab:blue")
     if "ms_low" in rows[0]:

@@ -175,7 +175,7 @@ class Loop:
     def _chosen(
         self, controller: str, camera: Camera, times: NDArray[np.float64], before: int | None, seen: "Rendered | None"
     ) -> int:
-        """Index of the candidate for a frame; ``before``: of the frame before; ``seen``: the last whose time is known."""
+        """Index of the candidate for a frame; ``before``: of the last one; ``seen``: the last whose time is known."""
         if controller == "oracle":
             return self.nearest(camera, before)
         if controller in ("feedback", "feed-forward") or before is None:

@@ -237,10 +237,10 @@ def in_order(
         keep = (~entry | tables) & followed(line, stream.shift)
         sm = (place[keep] % machine.sms).astype(np.int16)
         entered = line[entry & tables], window[entry & tables]
-        pieces.append((line[keep], sectors[keep], sm, window[keep], time[begun:done][keep], *entered))
-    line, sectors, sm, window, time, *entered = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+        pieces.append((line[keep], sectors[keep], sm, window[keep], *entered, time[begun:done][keep]))
+    line, sectors, sm, window, stored, moment, time = (np.concatenate(each) for each in zip(*pieces, strict=True))
     order = np.argsort(time, kind="stable")
-    return Requests(line[order], sectors[order], stream.shift, sm[order], window[order], (entered[0], entered[1]))
+    return Requests(line[order], sectors[order], stream.shift, sm[order], window[order], (stored, moment))
 
 
 class Piece(NamedTuple):

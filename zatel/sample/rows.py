@@ -4,7 +4,7 @@ A CTA without visits changes nothing in a replay, so rows of other CTAs are drop
 CTAs outside the sample fetch earlier must not miss: a host copy puts them into the L2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -110,8 +110,7 @@ def read_rows(trace: Trace, held: Held, chosen: np.ndarray, first: np.ndarray) -
     did = [name for name in REPLAYED_COLUMNS if name in trace.tables]
     taken = _taken(trace, held, chosen, did)
     if taken is not None:
-        nodes = iter([taken["rays"]["node"]])
-        return Rows(tables | taken, *held_before(trace, nodes, chosen, first), {})
+        return Rows(tables | taken, *held_before(trace, [taken["rays"]["node"]], chosen, first), {})
     pieces = trace.batches("rays", ["warp_id", "node"])
     nodes = (take(trace.layout.table("rays"), piece, chosen[piece["warp_id"]])["node"] for piece in pieces)
     left = {name: sum(int(chosen[of["warp_id"]].sum()) for of in trace.batches(name, ["warp_id"])) for name in did}
@@ -162,7 +161,7 @@ def as_source(trace: Trace, rows: Rows, chosen: np.ndarray) -> MemorySource:
 
 
 def held_before(
-    trace: Trace, pieces: Iterator[np.ndarray], chosen: np.ndarray, first: np.ndarray
+    trace: Trace, pieces: Iterable[np.ndarray], chosen: np.ndarray, first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """L2 contents that other warps left for the ``chosen``, bool[warps]: int64[n] lines, uint8[n] sectors.
 
