@@ -102,7 +102,9 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambd
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
         shift = bounded(pieces, unbound, count, shift, last / len(steps))
-    step, lines, asked = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    del pieces
+    step, lines, asked = (joined(column) for column in columns)
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths))
     return Stream(steps, owned, count, step, lines, asked, shift, nodes.first, records, issued, executed)
 
@@ -237,10 +239,19 @@ def in_order(
         keep = (~entry | tables) & followed(line, stream.shift)
         sm = (place[keep] % machine.sms).astype(np.int16)
         entered = line[entry & tables], window[entry & tables]
-        pieces.append((line[keep], sectors[keep], sm, window[keep], *entered, time[begun:done][keep]))
-    line, sectors, sm, window, stored, moment, time = (np.concatenate(each) for each in zip(*pieces, strict=True))
-    order = np.argsort(time, kind="stable")
-    return Requests(line[order], sectors[order], stream.shift, sm[order], window[order], (stored, moment))
+        pieces.append((time[begun:done][keep], line[keep], sectors[keep], sm, window[keep], *entered))
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    del planned, time, pieces  # each column is joined alone: millions of rows are held once
+    order = np.argsort(joined(columns[0]), kind="stable")
+    line, sectors, sm, window = (joined(column)[order] for column in columns[1:5])
+    return Requests(line, sectors, stream.shift, sm, window, (joined(columns[5]), joined(columns[6])))
+
+
+def joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The parts as one array; the list is emptied."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 class Piece(NamedTuple):
