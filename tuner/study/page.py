@@ -105,8 +105,8 @@ def _part(plan: Plan) -> str:
 
 def _others(plan: Plan) -> str:
     return (
-        f"Controllers besides feedback render the first {plan.others} frames, of which the findings compare the two; "
-        "our model's error is of these too."
+        f"Controllers besides feedback render the first {plan.others} frames of an orbit; the findings compare these "
+        "frames, and the error of our model is of them."
     )
 
 
