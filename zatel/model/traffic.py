@@ -35,7 +35,7 @@ WINDOWS = 128  # so short that a slice which is busy for a while shows, so long 
 RAYS = ("warp_id", "visit", "lane")
 FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
 ORDERED = 1 << 21  # requests that are put in order at a time: temporaries of a few dozen bytes each
-PROMISE = 1 / 8  # share of ``FOLLOWED`` that must be read to foretell how many there will be
+PROMISE = 1 / 8  # share of all warps that must be read to foretell how many requests, or bytes, there will be
 
 
 class Stream(NamedTuple):
@@ -67,10 +67,11 @@ class Stream(NamedTuple):
     executed: np.ndarray
 
 
-def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambda tables: None) -> Stream:
+def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = lambda tables, share: None) -> Stream:
     """Read and check the requests of a trace in one pass, after ``expect_program``.
 
-    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads.
+    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
+          share of all warps that were read.
 
     Raises ``UserError`` when it traces no rays, and ``FormatError`` for the first problem of what a replay reads.
     """
@@ -90,7 +91,7 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambd
     )
     for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
         guard.expect(first, last, tables)
-        seen(tables)
+        seen(tables, last / len(steps))
         add_instructions(tables["visits"], length, issued, executed)
         np.add.at(records, tables["rays"]["warp_id"], np.diff(tables["rays"]["node_offset"].astype(np.int64)))
         rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static, shift)

@@ -17,7 +17,7 @@ from rayplay.formats.laws.expect import REPLAYED_COLUMNS
 from rayplay.formats.parquet.arrow import Columns, concatenate
 from rayplay.formats.schema.column import Column, Table
 from rayplay.formats.schema.manifest import FileEntry
-from rayplay.zatel.model.traffic import LINE_BYTES, SECTOR_BYTES, node_lines
+from rayplay.zatel.model.traffic import LINE_BYTES, PROMISE, SECTOR_BYTES, node_lines
 from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
 
@@ -27,7 +27,7 @@ SAMPLE_BYTES = 1 << 30  # rows of a sample that are kept in memory for its repla
 
 
 class Held:
-    """Batches of the rows of all warps, while they take at most ``HELD_BYTES``; a second pass decodes no more of them.
+    """Batches of the rows of all warps, while they promise at most ``HELD_BYTES``; a second pass decodes no more of them.
 
     batches  tables of each batch, in order; ``None`` when they are too large.
     """
@@ -36,10 +36,10 @@ class Held:
         self.batches: list[dict[str, Columns]] | None = []
         self._bytes = 0
 
-    def add(self, tables: dict[str, Columns]) -> None:
-        """Take one more batch."""
+    def add(self, tables: dict[str, Columns], share: float) -> None:
+        """Take one more batch; ``share`` of all warps, with it."""
         self._bytes += sum(values.nbytes for columns in tables.values() for values in columns.values())
-        if self.batches is None or self._bytes > HELD_BYTES:
+        if self.batches is None or self._bytes > HELD_BYTES * max(share, PROMISE):
             self.batches = None
         else:
             self.batches.append(tables)
@@ -69,7 +69,7 @@ class Rows(NamedTuple):
 
 
 class Filtered(MemorySource):
-    """The container of a trace without the rows of warps outside a sample, which are read and dropped anew each time.
+    """The container of a trace without the rows of warps outside a sample, which each reading drops.
 
     tables  in memory; ``left``: the others, and their rows of the sample.
     chosen  bool[warps], the sample.
