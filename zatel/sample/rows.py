@@ -27,7 +27,7 @@ SAMPLE_BYTES = 1 << 30  # rows of a sample that are kept in memory for its repla
 
 
 class Held:
-    """Batches of the rows of all warps, while they promise at most ``HELD_BYTES``; a second pass decodes no more of them.
+    """Batches of all warps' rows, while they promise at most ``HELD_BYTES``; a second pass decodes no more of them.
 
     batches  tables of each batch, in order; ``None`` when they are too large.
     """
