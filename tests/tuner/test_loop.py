@@ -13,6 +13,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from rayplay.tuner.__main__ import parser, perform
 from rayplay.tuner.controller import Policy, choose
 from rayplay.tuner.device import Caches, as_toml, names, read_device
 from rayplay.tuner.fit import fit
@@ -92,6 +93,13 @@ def test_a_late_time_corrects_as_many_frames_later(renderer: SoftwareRenderer) -
     assert late[:4] == [1.0] * 4
     assert late[4:] == pytest.approx(prompt[1:5])
     assert prompt[1] > 1.4
+
+
+@pytest.mark.parametrize("delay", ["-1", "17"])
+def test_a_delay_is_a_few_frames(delay: str) -> None:
+    words = ["run", "cornell", "--gpu", "mobile", "--target-ms", "1", "--delay", delay]
+    with pytest.raises(UserError, match=f"--delay {delay}: must be 0 to 16"):
+        perform(parser().parse_args(words))
 
 
 @pytest.mark.parametrize("target_ms", [0.001, 0.05, 0.08, 9.0])
