@@ -82,7 +82,7 @@ def render_frames(plan: Plan) -> Iterator[Rendered]:
     if plan.structure == "refit" and plan.request.traversal == "vulkan-sim":
         raise UserError("--structure refit must not be given with --traversal vulkan-sim, whose tree has no instances")
     made = scenes(load(plan.request.scene), plan.path, plan.frames)
-    goes_on = _claim(plan)
+    goes_on = claim(plan)
     structure = None if plan.request.traversal == "vulkan-sim" else Structure(plan.structure == "refit")
     for number, scene in enumerate(made):
         if plan.trace(number).exists():
@@ -96,8 +96,8 @@ def render_frames(plan: Plan) -> Iterator[Rendered]:
         yield Rendered(number, plan.trace(number), time.perf_counter() - began)
 
 
-def _claim(plan: Plan) -> bool:
-    """Write the plan into the folder, or find it there, as True says."""
+def claim(plan: Plan) -> bool:
+    """Write the plan into the folder, or find it there, as True says. Raises ``UserError`` for another's folder."""
     path, facts = plan.folder / PLAN, plan.facts()
     if path.exists():
         before = parse_json(read_text(path), path)

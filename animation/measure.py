@@ -15,7 +15,7 @@ from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store, engine_identity
 from rayplay.zatel.sample.estimate import estimate, read_work
 
-METHODS = ("none", "replay", "estimate")
+METHODS = ("none", "replay", "estimate", "look")
 Row = dict[str, float | int | str | None]
 COLUMNS = [f"{name}{end}" for name in ("ms", *RULES) for end in ("", "_low", "_high")]
 
@@ -24,7 +24,7 @@ COLUMNS = [f"{name}{end}" for name in ("ms", *RULES) for end in ("", "_low", "_h
 class Method:
     """How frames are measured.
 
-    name      of ``METHODS``.
+    name      of ``METHODS``; "look" measures no traced frame.
     fraction  of the CTAs that an estimate replays; ``seed`` chooses them.
     """
 

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from rayplay.animation.measure import Row
 from rayplay.formats.place.publish import atomic_file
 
 MOST_PICTURES = 8
+SHOWN = {"ms": "time of a frame [ms]", "look_ms": "time by the paper's model [ms]", "rays": "rays of a frame"}
+"""Columns of which the first one that is there is drawn, and their names in the picture."""
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:
@@ -26,21 +29,23 @@ def chosen_frames(frames: int) -> list[int]:
 
 
 def draw_strip(path: Path, rows: Sequence[Row], pictures: Sequence[Path], title: str) -> None:
-    """Draw the pictures of ``chosen_frames``, and the time of each frame where it is known, else its rays."""
+    """Draw the pictures of ``chosen_frames``, if there are any, and the time of each frame where it is known, else its
+    rays."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    chosen = chosen_frames(len(rows))
-    figure = pyplot.figure(figsize=(12, 4.2), layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1, 1.6))[:, 0]
-    for axis, number in zip(above.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
-        axis.imshow(pyplot.imread(pictures[number]))
-        axis.set_title(f"frame {number}", fontsize=8)
-        axis.axis("off")
-    name, label = ("ms", "time of a frame [ms]") if "ms" in rows[0] else ("rays", "rays of a frame")
-    axis = below.subplots()
+    figure = pyplot.figure(figsize=(12, 4.2 if pictures else 2.6), layout="constrained")
+    if pictures:
+        chosen = chosen_frames(len(rows))
+        above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1, 1.6))[:, 0]
+        for place, number in zip(above.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
+            place.imshow(pyplot.imread(pictures[number]))
+            place.set_title(f"frame {number}", fontsize=8)
+            place.axis("off")
+    name, label = next((name, label) for name, label in SHOWN.items() if name in rows[0])
+    axis: Any = (below if pictures else figure).subplots()
     frames = [row["frame"] for row in rows]
     axis.plot(frames, [row[name] for row in rows], marker="o", markersize=3, color="tab:blue")
     if "ms_low" in rows[0]:

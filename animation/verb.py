@@ -32,7 +32,8 @@ def add_animate(verbs: Any) -> argparse.ArgumentParser:
     add("--seed", type=int, default=1, metavar="N", help="of the random numbers, and of samples" + default)
     add("--traversal", choices=("nearest", "vulkan-sim"), default="nearest", help="as for rayplay trace" + default)
     add("--gpu", metavar="GPU", help="measure each frame on this GPU (default: render alone)")
-    add("--method", choices=METHODS[1:], default="estimate", help="how a frame is measured" + default)
+    add("--method", choices=METHODS[1:], default="estimate", help="how a frame is measured; look traces nothing, "
+        "and says by the paper's model which frames are heavy" + default)  # fmt: skip
     add("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs that an estimate replays" + default)
     add("--out", type=Path, metavar="FOLDER", help="folder of the frames (default: animations/SCENE-WORKLOAD)")
     return made
@@ -58,12 +59,16 @@ def animate_verb(arguments: argparse.Namespace) -> int:
     strip.png shows them. Frames and figures that are there are not made again, so that a run that was interrupted
     goes on with the same command.
 
+    --method look is a cheap first look: no frame is traced, each is looked at at an eighth of its size, and the paper's
+    model (docs/tuner.md) says which frames are heavy: looks.csv and looks.png. The same folder takes the frames later.
+
     A path is orbit (once round what the camera looks at, and closer), turn (half round, in the middle of the frames) or
     a JSON file with keys of the camera, and of instances (docs/animations.md).
 
     examples:
       python -m animation animate cornell --frames 3 --size 32x24
       python -m animation animate cornell --frames 3 --size 32x24 --gpu mobile --method replay
+      python -m animation animate cornell --frames 100 --gpu mobile --method look
     """
     from tqdm import tqdm
 
@@ -78,6 +83,8 @@ def animate_verb(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0:
         raise UserError(f"--seed must not be negative, but is {arguments.seed}")
     gpu = load_gpu(arguments.gpu) if arguments.gpu else None
+    if arguments.method == "look":
+        return _look(arguments, gpu)
     plan, method = _plan(arguments), _method(arguments, gpu)
     rows, seconds = [], 0.0
     with tqdm(total=plan.frames, unit="frame", disable=None, delay=2) as progress:
@@ -91,6 +98,31 @@ def animate_verb(arguments: argparse.Namespace) -> int:
     draw_strip(plan.folder / "strip.png", rows, pictures, title)
     answer(arguments, [*summary(rows), *_bytes(plan)], lambda: rows)
     print(f"wrote {plan.folder / 'frames.csv'} and strip.png; {seconds:.1f} s of rendering", file=sys.stderr)
+    return 0
+
+
+def _look(arguments: argparse.Namespace, gpu: Any) -> int:
+    from tqdm import tqdm
+
+    from rayplay.animation.frames import claim
+    from rayplay.animation.look import device_of, first_looks
+    from rayplay.animation.measure import summary
+    from rayplay.animation.strip import draw_strip, write_table
+    from rayplay.tracer.motion import scenes
+    from rayplay.tracer.scenes import load
+
+    if gpu is None or arguments.program:
+        raise UserError("--method look must be given with --gpu, and not with --program, whose rays it does not know")
+    plan = _plan(arguments)
+    made = scenes(load(arguments.scene), plan.path, plan.frames)
+    claim(plan)
+    looked = first_looks(made, device_of(gpu, arguments.gpu), arguments.size, arguments.samples, arguments.workload)
+    rows = list(tqdm(looked, total=plan.frames, unit="frame", disable=None, delay=2))
+    write_table(plan.folder / "looks.csv", rows)
+    title = f"{Path(arguments.scene).stem}, {arguments.path}: a first look, on {gpu.name}"
+    draw_strip(plan.folder / "looks.png", rows, (), title)
+    answer(arguments, summary(rows), lambda: rows)
+    print(f"wrote {plan.folder / 'looks.csv'} and looks.png; no frame was traced", file=sys.stderr)
     return 0
 
 

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "hypa": {"formats", "ptx", "tracer"},
     "tuner": {"formats", "ptx", "tracer", "replay", "zatel"},
     "crisp": {"formats", "tracer", "replay", "zatel"},
-    "animation": {"formats", "tracer", "replay", "zatel"},
+    "animation": {"formats", "tracer", "replay", "zatel", "tuner"},
     "report": {"formats", "tracer", "replay"},
     "sweep": {"formats", "tracer", "replay", "zatel", "report"},
     "silicon": {"formats", "ptx", "tracer", "replay"},

@@ -1,5 +1,6 @@
 """The closed loop: each frame a look, a choice, a rendering on the simulated GPU, and a correction (Figs. 1 and 2)."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -66,12 +67,24 @@ class Known:
 
 
 @dataclass(frozen=True)
+class Rendered:
+    """A frame on its way to the controller: its look's work, its candidate, its time by the model alone (None where hit
+    shares were guessed), and its outcome."""
+
+    work: float
+    chosen: int
+    model_ms: float | None
+    measured: Measured
+
+
+@dataclass(frozen=True)
 class Loop:
     """Constants of a run: the model and its device, the plant, the target and the candidates.
 
     model            of ``times.MODELS``.
     resident_blocks  of an SM at a time.
     seen             keeps looks by camera, for other controllers on the same frames; None: every frame is looked at.
+    delay            frames that begin before a frame's time is known, as a GPU's timers answer late; 0: none.
     """
 
     renderer: Renderer
@@ -86,6 +99,7 @@ class Loop:
     readings: Readings = field(default_factory=Readings)
     look: Look = field(default_factory=Look)
     seen: dict[Camera, Looks] | None = None
+    delay: int = 0
 
     @cached_property
     def affordable_look(self) -> Look:
@@ -133,32 +147,43 @@ class Loop:
         if self.seen is None:
             yield from replace(self, seen={}).run(cameras, controller, known)
             return
-        loop, chosen, measured, past = Feedback(starts=True), None, Measured(self.target_ms), Remembered()
+        feedback, past, waiting = Feedback(starts=True), Remembered(), deque[Rendered]()
+        chosen: int | None = None
+        seen: Rendered | None = None
         if known:
-            chosen, measured = known.chosen, known.measured
-            past.frames.append((self.work(known.camera), measured))
+            chosen, work = known.chosen, self.work(known.camera)
+            alone = float(self.times(known.camera, known.measured.hits)[chosen])
+            seen = Rendered(work, chosen, alone, known.measured)
+            past.frames.append((work, known.measured))
             if controller == "feedback":
-                loop.correct(float(self.times(known.camera, measured.hits)[chosen]), measured.ms)
+                feedback.correct(alone, known.measured.ms)
         for number, camera in enumerate(cameras):
-            work = self.work(camera)
-            model = self.times(camera, (past.like(work) if past.frames else measured).hits)
-            corrected = model * loop.bias
-            if controller == "oracle":
-                chosen = self.nearest(camera, chosen)
-            elif controller in ("feedback", "feed-forward") or chosen is None:
-                chosen = choose(corrected, self.target_ms, self.policy, chosen)
-            elif controller == "previous":
-                wanted = self.candidates.work[chosen] * self.target_ms / measured.ms
-                chosen = int(np.argmin(np.abs(self.candidates.work - wanted)))
+            work, knows_hits = self.work(camera), bool(past.frames) or self.model == "paper"
+            model = self.times(camera, past.like(work).hits if past.frames else FIRST)
+            corrected = model * feedback.bias
+            chosen = self._chosen(controller, camera, corrected, chosen, seen)
             measured = self.plant(camera, self.candidates.settings[chosen])
-            past.frames.append((work, measured))
             knob, value = self.candidates.place(chosen)
             yield Frame(number, knob, value, float(model[chosen]), float(corrected[chosen]), measured.ms)
-            knows_hits = (
-                number > 0 or known is not None or self.model == "paper"
-            )  # of the first frame they were guessed
-            if controller == "feedback" and knows_hits:
-                loop.correct(float(model[chosen]), measured.ms)
+            waiting.append(Rendered(work, chosen, float(model[chosen]) if knows_hits else None, measured))
+            if len(waiting) > self.delay:
+                seen = waiting.popleft()
+                past.frames.append((seen.work, seen.measured))
+                if controller == "feedback" and seen.model_ms is not None:
+                    feedback.correct(seen.model_ms, seen.measured.ms)
+
+    def _chosen(
+        self, controller: str, camera: Camera, times: NDArray[np.float64], before: int | None, seen: "Rendered | None"
+    ) -> int:
+        """Index of the candidate for a frame; ``before``: of the last one; ``seen``: the last whose time is known."""
+        if controller == "oracle":
+            return self.nearest(camera, before)
+        if controller in ("feedback", "feed-forward") or before is None:
+            return choose(times, self.target_ms, self.policy, before)
+        if controller == "previous" and seen is not None:
+            wanted = self.candidates.work[seen.chosen] * self.target_ms / seen.measured.ms
+            return int(np.argmin(np.abs(self.candidates.work - wanted)))
+        return before
 
     def nearest(self, camera: Camera, before: int | None = None) -> int:
         """The candidate whose measured time is nearest to the target: a frame takes longer with better quality, so

@@ -15,6 +15,7 @@ from rayplay.tuner.loop import CONTROLLERS
 from rayplay.tuner.plant import PLANTS
 from rayplay.tuner.times import MODELS
 
+MOST_DELAY = 16
 TRACINGS = ("software", "rt-unit")
 SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
@@ -50,6 +51,7 @@ def add_run(verbs: Any) -> None:
     made.add_argument("--tracing", choices=TRACINGS, default="software", help="who traces the rays: the program in software, as the paper, or the GPU's ray-tracing unit (default: %(default)s)")  # fmt: skip # noqa: E501
     made.add_argument("--model", choices=MODELS, help="the paper's; ours that knows caches; ours that also knows the ray-tracing unit (default: modern, of --tracing rt-unit rt-unit)")  # fmt: skip # noqa: E501
     made.add_argument("--plant", choices=PLANTS, default="replay", help="who says how long a frame takes: a whole replay, or an estimate from a tenth of the CTAs, with --tracing rt-unit (default: %(default)s)")  # fmt: skip # noqa: E501
+    made.add_argument("--delay", type=int, default=0, metavar="N", help="frames that begin before a frame's time is known, as a GPU's timers answer late (default: %(default)s)")  # fmt: skip # noqa: E501
     made.add_argument("--out", type=Path, metavar="FILE.csv", help="a row a frame, and a picture beside it")
     _add_frame(made, "320x240")
 
@@ -205,6 +207,8 @@ def run_verb(arguments: argparse.Namespace) -> int:
 
     if arguments.frames < 1:
         raise UserError(f"--frames {arguments.frames}: must be 1 or more")
+    if not 0 <= arguments.delay <= MOST_DELAY:
+        raise UserError(f"--delay {arguments.delay}: must be 0 to {MOST_DELAY}")
     if arguments.plant == "estimate" and arguments.tracing != "rt-unit":
         raise UserError("--plant estimate must be given with --tracing rt-unit: an estimate needs traced rays")
     found, readings = _candidates(arguments), _readings(arguments.reading)
@@ -215,7 +219,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
     plant = Plant(renderer, gpu, arguments.size, how=arguments.plant)
     loop = Loop(
         renderer, fit(gpu).device, plant, arguments.size, arguments.target_ms, found, Policy(arguments.prefer), model,
-        plant.resident_blocks, readings,
+        plant.resident_blocks, readings, delay=arguments.delay,
     )  # fmt: skip
     rows = run_controllers(loop, path, arguments.controller or ["feedback", "none"])
     answer(arguments, table_text(rows, arguments.target_ms), lambda: rows)

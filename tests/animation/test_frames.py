@@ -110,6 +110,8 @@ def test_what_frames_share_lies_once_and_each_stands_alone(call: Call, tmp_path:
         (("--path", "spiral"), "--path spiral: must be a .json file or one of orbit, turn"),
         (("--gpu", "rtx9"), "--gpu rtx9: must be"),
         (("--path", "gone.json"), "gone.json"),
+        (("--method", "look"), "--method look must be given with --gpu"),
+        (("--method", "look", "--gpu", "mobile", "--size", "24x17"), "its request differ"),
     ],
 )
 def test_a_mistake_is_one_line_and_changes_nothing(
@@ -122,6 +124,23 @@ def test_a_mistake_is_one_line_and_changes_nothing(
     assert message in error
     assert error.count("\n") == 1
     assert contents(tmp_path / "walk") == before
+
+
+def test_a_first_look_traces_nothing_and_ranks_frames_as_their_replays(call: Call, tmp_path: Path) -> None:
+    """From the scene to a wall and back: what the model calls heavy takes longer."""
+    keys = [{"frame": frame, "eye": [278, 273, -800], "at": [278, 273, at]} for frame, at in ((0, 0), (1, -2000))]
+    (tmp_path / "keys.json").write_text(json.dumps({"keys": [*keys, {**keys[0], "frame": 2}]}))
+    options = ("cornell", "--frames", "3", "--size", "64x48", "--path", "keys.json", "--gpu", "mobile", "--out", "walk")
+    code, error = call("animate", *options, "--method", "look")
+    assert code == 0, error
+    assert {path.name for path in (tmp_path / "walk").iterdir()} == {"animation.json", "looks.csv", "looks.png"}
+    assert call("animate", *options, "--method", "replay")[0] == 0
+    looks, times = (
+        [float(row[name]) for row in csv.DictReader((tmp_path / "walk" / file).read_text().splitlines())]
+        for file, name in (("looks.csv", "look_ms"), ("frames.csv", "ms"))
+    )
+    assert looks[0] == looks[2] > 2 * looks[1] > 0
+    assert times[0] == times[2] > 1.3 * times[1]
 
 
 def test_a_folder_of_something_else_is_left_alone(call: Call, tmp_path: Path) -> None:

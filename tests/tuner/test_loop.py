@@ -13,6 +13,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.tracer.motion import cameras
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from rayplay.tuner.__main__ import parser, perform
 from rayplay.tuner.controller import Policy, choose
 from rayplay.tuner.device import Caches, as_toml, names, read_device
 from rayplay.tuner.fit import fit
@@ -56,6 +57,49 @@ def test_feedback_meets_the_target_on_a_plant_that_is_slower_than_the_model(rend
     }
     assert np.abs(errors["feedback"][10:]).max() < 0.1
     np.testing.assert_allclose(errors["feed-forward"], 0.5, atol=0.1)
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_feedback_holds_the_target_on_a_plant_with_gain_noise_delay_and_a_jump(
+    renderer: SoftwareRenderer, delay: int
+) -> None:
+    """1.3, then 1.9 times the model, each with 2 % of noise; times are known ``delay`` frames late."""
+    path, draw = cameras(renderer.scene, "orbit", 90)[:60], np.random.default_rng(5)
+    loop, jump, settled = replace(gained(renderer, 1.0), delay=delay), 30, 15
+    exact, rendered = loop.plant, list[float]()
+
+    def plant(camera: Camera, settings: Settings) -> Measured:
+        rendered.append((1.3 if len(rendered) < jump else 1.9) * (1 + 0.02 * draw.standard_normal()))
+        return Measured(rendered[-1] * exact(camera, settings).ms)
+
+    def away(controller: str) -> np.ndarray:
+        rendered.clear()
+        frames = replace(loop, plant=plant).run(path, controller)
+        return np.array([abs(frame.measured_ms / loop.target_ms - 1) for frame in frames])
+
+    found = away("feedback")
+    assert found[settled:jump].mean() < 0.03
+    assert found[jump + settled :].mean() < 0.03
+    assert (found[jump : jump + delay + 1] > 0.35).all()
+    assert found[jump + delay + 1] < 0.35
+    assert away("feed-forward")[jump + settled :].mean() > 0.8
+
+
+def test_a_late_time_corrects_as_many_frames_later(renderer: SoftwareRenderer) -> None:
+    """On a camera that stands, a plant without noise: the corrections come in the same order, delayed."""
+    loop, path = gained(renderer, 1.5), [renderer.scene.camera] * 8
+    prompt, late = ([frame.predicted_ms / frame.model_ms for frame in replace(loop, delay=delay).run(path, "feedback")]
+                    for delay in (0, 3))  # fmt: skip
+    assert late[:4] == [1.0] * 4
+    assert late[4:] == pytest.approx(prompt[1:5])
+    assert prompt[1] > 1.4
+
+
+@pytest.mark.parametrize("delay", ["-1", "17"])
+def test_a_delay_is_a_few_frames(delay: str) -> None:
+    words = ["run", "cornell", "--gpu", "mobile", "--target-ms", "1", "--delay", delay]
+    with pytest.raises(UserError, match=f"--delay {delay}: must be 0 to 16"):
+        perform(parser().parse_args(words))
 
 
 @pytest.mark.parametrize("target_ms", [0.001, 0.05, 0.08, 9.0])

@@ -1,11 +1,13 @@
 """The tuner's study: its page, its verdicts by hand, and a second run from the store alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rayplay.tuner.plant import Measured, Plant
-from rayplay.tuner.study.plan import Plan, distances
+from rayplay.tuner.study.page import page
+from rayplay.tuner.study.plan import Animation, Plan, distances
 from rayplay.tuner.study.run import part_of, run_study
 
 PLAN = Plan(["cornell"], ["mobile"], 12, 3, (24, 16), 16, "rt-unit")
@@ -44,7 +46,24 @@ def test_distances_by_hand() -> None:
         for one, two in zip(measured, predicted, strict=True)
     ]
     found = distances(rows, "feedback", 1.0)
+    assert found.frames == 7
+    assert distances(rows, "feedback", 1.0, 3).mean == pytest.approx(0.5)
     assert found.mean == pytest.approx((1 + 0.5 + 0.1 + 0.2) / 7)
     assert found.settled == pytest.approx(0.2)
     assert found.above == pytest.approx(1.0)
     assert found.prediction == pytest.approx((0.5 + 1 + 0.5) / 7)
+
+
+def test_findings_compare_the_frames_that_both_controllers_had() -> None:
+    """Feedback misses its later frames; of the first two it is the nearer one."""
+    times = {"feedback": [1.0, 1.0, 9.0, 9.0], "feed-forward": [1.0, 1.1], "none": [1.2, 1.2]}
+    rows = [
+        {"controller": name, "measured_ms": time, "predicted_ms": 1.0} for name, own in times.items() for time in own
+    ]
+    lines = list(
+        page(replace(PLAN, frames=4, first=4, others=2), [Animation("a", "orbit", 1.0, rows, {"rt-unit": 0.0})])
+    )
+    assert "| Feedback brings the prediction nearer to the time | holds | 0.0 < 4.5 % |" in lines
+    assert "| Without tuning frames leave the target | holds | 0.0 < 20.0 % |" in lines
+    assert any(line.startswith("| a | feedback | 4 | 400.0 |") for line in lines)
+    assert any(line.startswith("| a | none | 2 | 20.0 |") for line in lines)

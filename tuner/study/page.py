@@ -38,12 +38,12 @@ def page(plan: Plan, parts: Sequence[Animation]) -> Iterator[str]:
         f"The GPUs are simulated{_part(plan)}. "
         "Every controller knows the time of the target's frame. Frames of this size are executed as a whole before "
         f"they are predicted, with as many rays as the target has, and {4 * plan.rays} rays at most are chosen.",
-        *(["", f"Controllers besides feedback render the first {plan.others} frames."] * (plan.others is not None)),
+        *(["", _others(plan)] * (plan.others is not None)),
         "",
         "| the paper | here | figures |",
         "|---|---|---|",
     )
-    for text, pairs in _findings(found, orbits, turns):
+    for text, pairs in _findings(orbits, turns):
         if not pairs:
             continue
         holds = all(less < more for less, more in pairs)
@@ -78,13 +78,13 @@ def _asked(
 def _tables(found: Found, parts: Sequence[Animation]) -> Iterator[str]:
     yield from ("", "Distances in per cent; published ones are of other GPUs and scenes.", "")
     yield (
-        "| animation | controller | from the target, mean | worst after the fifth frame | longest above it "
+        "| animation | controller | frames | from the target, mean | worst after the fifth frame | longest above it "
         "| prediction | published |"
     )
-    yield "|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|"
     for (stem, one), each in found.items():
         numbers = " | ".join(f"{100 * value:.1f}" for value in (each.mean, each.settled, each.above, each.prediction))
-        yield f"| {stem} | {one} | {numbers} | {PUBLISHED[one]} |"
+        yield f"| {stem} | {one} | {each.frames} | {numbers} | {PUBLISHED[one]} |"
     yield from ("", "With equal rays, distance of the prediction from the time, mean, in per cent:", "")
     models = list(parts[0].model_errors)
     yield f"| animation | {' | '.join(models)} |"
@@ -103,6 +103,13 @@ def _part(plan: Plan) -> str:
     )
 
 
+def _others(plan: Plan) -> str:
+    return (
+        f"Controllers besides feedback render the first {plan.others} frames of an orbit; the findings compare these "
+        "frames, and the error of our model is of them."
+    )
+
+
 def _command(plan: Plan) -> str:
     scenes = " ".join(Path(scene).name for scene in plan.scenes)
     gpus = " ".join(f"--gpu {gpu}" for gpu in plan.gpus)
@@ -116,18 +123,20 @@ def _command(plan: Plan) -> str:
 
 
 def _findings(
-    found: Found, orbits: Sequence[Animation], turns: Sequence[Animation]
+    orbits: Sequence[Animation], turns: Sequence[Animation]
 ) -> Iterator[tuple[str, list[tuple[float, float]]]]:
-    """Sentence -> pairs of which the first is less where it holds."""
-    yield (
-        "Feedback brings the prediction nearer to the time",
-        [(found[one.stem, "feedback"].prediction, found[one.stem, "feed-forward"].prediction) for one in orbits],
-    )
-    yield (
-        "Without tuning frames leave the target",
-        [(found[one.stem, "feedback"].mean, found[one.stem, "none"].mean) for one in orbits],
-    )
-    yield (
-        "After a turn the last frame's time misleads, the model does not",
-        [(found[one.stem, "feed-forward"].above, found[one.stem, "previous"].above) for one in turns],
-    )
+    """Sentence -> pairs of which the first is less where it holds, both of the frames that both controllers had."""
+    for text, animations, field, less, more in (
+        ("Feedback brings the prediction nearer to the time", orbits, "prediction", "feedback", "feed-forward"),
+        ("Without tuning frames leave the target", orbits, "mean", "feedback", "none"),
+        ("After a turn the last frame's time misleads, the model does not", turns, "above", "feed-forward", "previous"),
+    ):
+        pairs = (_compared(each, (less, more)) for each in animations)
+        yield text, [(getattr(one, field), getattr(other, field)) for one, other in pairs]
+
+
+def _compared(animation: Animation, controllers: tuple[str, str]) -> tuple[Distances, Distances]:
+    one, other = (distances(animation.rows, name, animation.target_ms) for name in controllers)
+    first = min(one.frames, other.frames)
+    one, other = (distances(animation.rows, name, animation.target_ms, first) for name in controllers)
+    return one, other

@@ -52,20 +52,22 @@ class Animation:
 @dataclass(frozen=True)
 class Distances:
     """Of one controller on one animation, parts of 1: from the target, mean and worst after the first frames, and the
-    longest frame above it; and of the prediction from the time, mean."""
+    longest frame above it; and of the prediction from the time, mean. ``frames``: how many."""
 
+    frames: int
     mean: float
     settled: float
     above: float
     prediction: float
 
 
-def distances(rows: Sequence[Row], controller: str, target: float) -> Distances:
-    """Distances of the rows of a controller."""
-    own = [row for row in rows if row["controller"] == controller]
+def distances(rows: Sequence[Row], controller: str, target: float, first: int | None = None) -> Distances:
+    """Distances of the rows of a controller, of its ``first`` frames alone where they are compared with fewer."""
+    own = [row for row in rows if row["controller"] == controller][:first]
     measured, predicted = (np.array([row[key] for row in own]) for key in ("measured_ms", "predicted_ms"))
     away = np.abs(measured / target - 1)
     return Distances(
+        len(own),
         float(away.mean()),
         float(away[min(SETTLED, len(away) - 1) :].max()),
         float(measured.max() / target - 1),

@@ -8,7 +8,8 @@ upper levels, which do not shrink with the image. ``sample.extrapolate`` correct
 removes, for example local memory's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,8 @@ WARPS_PER_BATCH = 256
 WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
 RAYS = ("warp_id", "visit", "lane")
 FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
-PROMISE = 1 / 8  # share of ``FOLLOWED`` that must be read to foretell how many there will be
+ORDERED = 1 << 21  # requests that are put in order at a time: temporaries of a few dozen bytes each
+PROMISE = 1 / 8  # share of all warps that must be read to foretell how many requests, or bytes, there will be
 
 
 class Stream(NamedTuple):
@@ -65,10 +67,11 @@ class Stream(NamedTuple):
     executed: np.ndarray
 
 
-def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambda tables: None) -> Stream:
+def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = lambda tables, share: None) -> Stream:
     """Read and check the requests of a trace in one pass, after ``expect_program``.
 
-    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads.
+    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
+          share of all warps that were read.
 
     Raises ``UserError`` when it traces no rays, and ``FormatError`` for the first problem of what a replay reads.
     """
@@ -88,7 +91,7 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambd
     )
     for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
         guard.expect(first, last, tables)
-        seen(tables)
+        seen(tables, last / len(steps))
         add_instructions(tables["visits"], length, issued, executed)
         np.add.at(records, tables["rays"]["warp_id"], np.diff(tables["rays"]["node_offset"].astype(np.int64)))
         rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static, shift)
@@ -100,7 +103,9 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns]], None] = lambd
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
         shift = bounded(pieces, unbound, count, shift, last / len(steps))
-    step, lines, asked = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    del pieces
+    step, lines, asked = (joined(column) for column in columns)
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths))
     return Stream(steps, owned, count, step, lines, asked, shift, nodes.first, records, issued, executed)
 
@@ -219,22 +224,51 @@ def in_order(
     tables       whether procedural primitives are entered into intersection tables.
     """
     planned = schedule(stream.phases, warps, machine)
-    owner = np.repeat(np.arange(len(warps), dtype=np.int32), stream.requests)
-    chosen = warps[owner]
-    line, sectors, owner = stream.line[chosen], stream.sectors[chosen], owner[chosen]
     time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
-    window = np.searchsorted(window_bounds(time), time, side="right").astype(np.int16)
-    place, places = planned.place[owner], machine.sms * machine.places
-    entry = line >= TABLE_LINES
-    local = depend_on_slot(line) & ~entry
-    holders, holder = (places, place) if interleaved else (len(warps), owner)
-    line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
-    line[entry] += table_line(place[entry], machine.sms)
-    entered = line[entry & tables], window[entry & tables]
-    keep = np.flatnonzero((~entry | tables) & followed(line, stream.shift))
-    keep = keep[np.argsort(time[keep], kind="stable")]
-    sm = (place[keep] % machine.sms).astype(np.int16)
-    return Requests(line[keep], sectors[keep], stream.shift, sm, window[keep], entered)
+    bounds, pieces, done = window_bounds(time), list[tuple[np.ndarray, ...]](), 0
+    for piece in warp_pieces(stream.requests):
+        owner = np.repeat(np.arange(piece.first, piece.last), stream.requests[piece.first : piece.last])
+        chosen = warps[owner]
+        line, sectors, owner = stream.line[piece.rows][chosen], stream.sectors[piece.rows][chosen], owner[chosen]
+        begun, done = done, done + len(owner)
+        place, entry = planned.place[owner], line >= TABLE_LINES
+        local = depend_on_slot(line) & ~entry
+        holders, holder = (machine.sms * machine.places, place) if interleaved else (len(warps), owner)
+        line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
+        line[entry] += table_line(place[entry], machine.sms)
+        window = np.searchsorted(bounds, time[begun:done], side="right").astype(np.int16)
+        keep = (~entry | tables) & followed(line, stream.shift)
+        sm = (place[keep] % machine.sms).astype(np.int16)
+        entered = line[entry & tables], window[entry & tables]
+        pieces.append((time[begun:done][keep], line[keep], sectors[keep], sm, window[keep], *entered))
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    del planned, time, pieces  # each column is joined alone: millions of rows are held once
+    order = np.argsort(joined(columns[0]), kind="stable")
+    line, sectors, sm, window = (joined(column)[order] for column in columns[1:5])
+    return Requests(line, sectors, stream.shift, sm, window, (joined(columns[5]), joined(columns[6])))
+
+
+def joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The parts as one array; the list is emptied."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
+class Piece(NamedTuple):
+    """Some warps, from ``first`` to before ``last``, and the rows of their requests."""
+
+    first: int
+    last: int
+    rows: slice
+
+
+def warp_pieces(requests: np.ndarray) -> Iterator[Piece]:
+    """All warps in pieces of about ``ORDERED`` requests, one warp at least; ``requests``, int64[warps], of each."""
+    ends = np.concatenate([[0], np.cumsum(requests)])
+    full = np.flatnonzero(np.diff(ends[1:] // ORDERED)) + 1
+    for first, last in pairwise([0, *full.tolist(), len(requests)]):
+        yield Piece(first, last, slice(int(ends[first]), int(ends[last])))
 
 
 def window_bounds(time: np.ndarray) -> np.ndarray:

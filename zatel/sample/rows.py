@@ -1,29 +1,33 @@
-"""Rows of the sampled CTAs in memory, as a trace, with the contents of the L2 before them.
+"""Rows of the sampled CTAs as a trace, in memory or read when asked, with the contents of the L2 before them.
 
 A CTA without visits changes nothing in a replay, so rows of other CTAs are dropped and all ids stay. BVH records that
 CTAs outside the sample fetch earlier must not miss: a host copy puts them into the L2.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rayplay.formats.dataset.memory import MemorySource
-from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.dataset.reader import Source, Trace, open_trace
 from rayplay.formats.edit.select import take
 from rayplay.formats.laws.expect import REPLAYED_COLUMNS
 from rayplay.formats.parquet.arrow import Columns, concatenate
-from rayplay.zatel.model.traffic import LINE_BYTES, SECTOR_BYTES, node_lines
+from rayplay.formats.schema.column import Column, Table
+from rayplay.formats.schema.manifest import FileEntry
+from rayplay.zatel.model.traffic import LINE_BYTES, PROMISE, SECTOR_BYTES, node_lines
 from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
 
 LEFT_OUT = ("image", "copies", "threads", "cooperative")
 HELD_BYTES = 3 << 29
+SAMPLE_BYTES = 1 << 30  # rows of a sample that are kept in memory for its replay; of a larger one, none
 
 
 class Held:
-    """Batches of the rows of all warps, while they take at most ``HELD_BYTES``; a second pass decodes no more of them.
+    """Batches of all warps' rows, while they promise at most ``HELD_BYTES``; a second pass decodes no more of them.
 
     batches  tables of each batch, in order; ``None`` when they are too large.
     """
@@ -32,10 +36,10 @@ class Held:
         self.batches: list[dict[str, Columns]] | None = []
         self._bytes = 0
 
-    def add(self, tables: dict[str, Columns]) -> None:
-        """Take one more batch."""
+    def add(self, tables: dict[str, Columns], share: float) -> None:
+        """Take one more batch; ``share`` of all warps, with it."""
         self._bytes += sum(values.nbytes for columns in tables.values() for values in columns.values())
-        if self.batches is None or self._bytes > HELD_BYTES:
+        if self.batches is None or self._bytes > HELD_BYTES * max(share, PROMISE):
             self.batches = None
         else:
             self.batches.append(tables)
@@ -51,14 +55,50 @@ class Held:
 class Rows(NamedTuple):
     """Rows of a sample.
 
-    tables   of the trace, except ``LEFT_OUT``; of what the warps did, the columns that a replay reads.
+    tables   of the trace, except ``LEFT_OUT``; of what the warps did, the columns that a replay reads, unless they are
+             too large.
     line     int64[n], lines of BVH records that other warps left in the L2, the most recently used last.
     sectors  uint8[n], a bit for each sector of these.
+    left     tables of what the warps did that are read again when asked, and their rows of the sample.
     """
 
     tables: dict[str, Columns]
     line: np.ndarray
     sectors: np.ndarray
+    left: dict[str, int]
+
+
+class Filtered(MemorySource):
+    """The container of a trace without the rows of warps outside a sample, which each reading drops.
+
+    tables  in memory; ``left``: the others, and their rows of the sample.
+    chosen  bool[warps], the sample.
+    """
+
+    def __init__(self, trace: Trace, tables: dict[str, Columns], left: dict[str, int], chosen: np.ndarray) -> None:
+        super().__init__(trace.path, trace.layout, trace.manifest, tables)
+        self.whole: Source | None = trace.source
+        self.left, self.chosen = left, chosen
+        entries = {name: (FileEntry(name, rows, 0, ""),) for name, rows in left.items()}
+        self.manifest = replace(self.manifest, tables={**self.manifest.tables, **entries})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process opens the trace itself, unless it lies in memory."""
+        return self.__dict__ | ({} if isinstance(self.whole, MemorySource) else {"whole": None})
+
+    def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]:
+        """The columns of a table, piece after piece."""
+        if self.whole is None:
+            self.whole = open_trace(self.path).source
+        if table.name not in self.left:
+            yield from super().groups(table, columns)
+            return
+        owner = table.column("warp_id")
+        asked = columns if owner in columns else [owner, *columns]
+        for piece in self.whole.groups(table, asked):
+            taken = take(table, piece, self.chosen[piece["warp_id"]])
+            if len(taken["warp_id"]):
+                yield {name: values for name, values in taken.items() if owner in columns or name != owner.name}
 
 
 def read_rows(trace: Trace, held: Held, chosen: np.ndarray, first: np.ndarray) -> Rows:
@@ -66,15 +106,32 @@ def read_rows(trace: Trace, held: Held, chosen: np.ndarray, first: np.ndarray) -
 
     first  int32[nodes], first warp that fetches each BVH record, -1 for none.
     """
-    tables = {}
-    for name in trace.tables:
-        if name in REPLAYED_COLUMNS:
-            table = trace.layout.table(name)
-            parts = [take(table, piece, chosen[piece["warp_id"]]) for piece in held.pieces(trace, name)]
-            tables[name] = concatenate([table.column(column) for column in REPLAYED_COLUMNS[name]], parts)
-        elif name not in LEFT_OUT:
-            tables[name] = trace.read(name)
-    return Rows(tables, *held_before(trace, tables["rays"]["node"], chosen, first))
+    tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}
+    did = [name for name in REPLAYED_COLUMNS if name in trace.tables]
+    taken = _taken(trace, held, chosen, did)
+    if taken is not None:
+        return Rows(tables | taken, *held_before(trace, [taken["rays"]["node"]], chosen, first), {})
+    pieces = trace.batches("rays", ["warp_id", "node"])
+    nodes = (take(trace.layout.table("rays"), piece, chosen[piece["warp_id"]])["node"] for piece in pieces)
+    left = {name: sum(int(chosen[of["warp_id"]].sum()) for of in trace.batches(name, ["warp_id"])) for name in did}
+    return Rows(tables, *held_before(trace, nodes, chosen, first), left)
+
+
+def _taken(trace: Trace, held: Held, chosen: np.ndarray, names: list[str]) -> dict[str, Columns] | None:
+    """The rows of the ``chosen`` in these tables; ``None`` once they promise more than ``SAMPLE_BYTES``."""
+    tables: dict[str, Columns] = {}
+    before = 0.0
+    for name in names:
+        table, parts, taken, read = trace.layout.table(name), list[Columns](), 0, 0
+        for piece in held.pieces(trace, name):
+            parts.append(take(table, piece, chosen[piece["warp_id"]]))
+            taken += sum(values.nbytes for values in parts[-1].values())
+            read += len(piece["warp_id"])
+            if read and before + taken * trace.rows(name) / read > SAMPLE_BYTES and held.batches is None:
+                return None
+        tables[name] = concatenate([table.column(column) for column in REPLAYED_COLUMNS[name]], parts)
+        before += taken
+    return tables
 
 
 def kept_rows(trace: Trace, held: Held, kept: Kept, chosen: np.ndarray, first: np.ndarray) -> Rows:
@@ -85,29 +142,36 @@ def kept_rows(trace: Trace, held: Held, kept: Kept, chosen: np.ndarray, first: n
             name, _, column = key.partition(".")
             if column:
                 tables.setdefault(name, {})[column] = values
-        return Rows(tables, arrays["line"], arrays["sectors"])
+        return Rows(tables, arrays["line"], arrays["sectors"], {})
     rows = read_rows(trace, held, chosen, first)
-    did = {name: columns for name, columns in rows.tables.items() if name in REPLAYED_COLUMNS}
-    arrays = {f"{name}.{column}": values for name, columns in did.items() for column, values in columns.items()}
-    kept.keep(arrays | {"line": rows.line, "sectors": rows.sectors}, "rows", chosen)
+    if not rows.left:
+        did = {name: columns for name, columns in rows.tables.items() if name in REPLAYED_COLUMNS}
+        arrays = {f"{name}.{column}": values for name, columns in did.items() for column, values in columns.items()}
+        kept.keep(arrays | {"line": rows.line, "sectors": rows.sectors}, "rows", chosen)
     return rows
 
 
-def as_source(trace: Trace, rows: Rows) -> MemorySource:
-    """The rows as the container of a trace, with the lines that the L2 holds as copies from the host."""
+def as_source(trace: Trace, rows: Rows, chosen: np.ndarray) -> MemorySource:
+    """The rows of the ``chosen`` as the container of a trace, with the lines that the L2 holds as copies from the
+    host."""
     tables = rows.tables | ({"copies": copies(rows.line, rows.sectors)} if len(rows.line) else {})
+    if rows.left:
+        return Filtered(trace, tables, rows.left, chosen)
     return MemorySource(trace.path, trace.layout, trace.manifest, tables)
 
 
-def held_before(trace: Trace, node: np.ndarray, chosen: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def held_before(
+    trace: Trace, pieces: Iterable[np.ndarray], chosen: np.ndarray, first: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """L2 contents that other warps left for the ``chosen``, bool[warps]: int64[n] lines, uint8[n] sectors.
 
-    node  uint32[records] that the chosen warps fetch, in order.
+    pieces  uint32[records] each, which the chosen warps fetch, in order.
 
     They are BVH records that chosen warps fetch and another warp fetched first, in reverse order of their first use by
     the sample: a record needed soon is the most recently used.
     """
-    nodes = first_uses(node, np.zeros(len(first), np.bool_))
+    seen = np.zeros(len(first), np.bool_)
+    nodes = np.concatenate([np.zeros(0, np.int64), *(first_uses(node, seen) for node in pieces)])
     nodes = nodes[~chosen[first[nodes]]]
     line, sectors = node_lines(trace)
     order, place, row = np.unique(line[nodes], return_index=True, return_inverse=True)

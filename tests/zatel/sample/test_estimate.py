@@ -44,15 +44,17 @@ def test_all_ctas_are_the_full_replay_without_an_interval(path: Path) -> None:
     assert text.count("    0.0 %") == 7
 
 
-@pytest.mark.parametrize("most", [0, 1 << 30])
-def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+@pytest.mark.parametrize(("most", "least"), [(0, 0), (0, 1 << 30), (1 << 30, 0)])
+def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.MonkeyPatch, most: int, least: int) -> None:
     monkeypatch.setattr("rayplay.zatel.sample.rows.HELD_BYTES", most)
+    monkeypatch.setattr("rayplay.zatel.sample.rows.SAMPLE_BYTES", least)
     trace = open_trace(path)
     warps, work = np.arange(trace.rows("warps")) % 3 == 0, read_work(trace)
     assert (work.held.batches is None) == (most == 0)
     rows = read_rows(trace, work.held, warps, work.stream.first)
     line = np.array([trace.read("nodes", ["address"])["address"][0] // 128], np.int64)
-    source = as_source(trace, rows._replace(line=line, sectors=np.array([3], np.uint8)))
+    assert bool(rows.left) == (most == least == 0)
+    source = as_source(trace, rows._replace(line=line, sectors=np.array([3], np.uint8)), warps)
     part = Trace(source, trace.layout)
     for name, columns in REPLAYED_COLUMNS.items():
         table, whole, found = trace.layout.table(name), trace.read(name, columns), part.read(name, columns)
@@ -66,6 +68,18 @@ def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.Monkey
     assert "image" not in part.tables
     again = Trace(pickle.loads(pickle.dumps(source)), trace.layout)
     assert again.read("warps")["cta_id"].tolist() == trace.read("warps")["cta_id"].tolist()
+    assert again.read("rays", ["node"])["node"].tolist() == part.read("rays", ["node"])["node"].tolist()
+
+
+def test_a_sample_that_is_read_again_gives_the_same_estimate(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, gpu = open_trace(path), load("mobile", GPU)
+    held = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False))
+    monkeypatch.setattr("rayplay.zatel.model.traffic.ORDERED", 64)
+    for name in ("HELD_BYTES", "SAMPLE_BYTES"):
+        monkeypatch.setattr(f"rayplay.zatel.sample.rows.{name}", 0)
+    again = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False))
+    assert (again.metrics, again.intervals, again.l2_share) == (held.metrics, held.intervals, held.l2_share)
+    assert again.replayed.totals == held.replayed.totals
 
 
 def test_copies_are_sectors_side_by_side() -> None:
