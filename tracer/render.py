@@ -172,10 +172,10 @@ def _prepared(
     if bound is not None:
         place = str(request.program)
         return prepare_image(scene, bound.module, bound.config, sampling, selected, place, *chosen, bound.place)
-    place = config_of(request)
-    config = read_config(place)
+    file = config_of(request)
+    config = read_config(file)
     modules = [ptx.parse_file(path) for path in (request.program, *config.modules)]
-    return prepare_image(scene, modules, config, sampling, selected, str(place), *chosen)
+    return prepare_image(scene, modules, config, sampling, selected, str(file), *chosen)
 
 
 def _bound(scene: Scene, request: Request) -> vulkansim.Bound | slang.Bound | None:

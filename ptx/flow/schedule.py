@@ -65,7 +65,7 @@ class _Node:
 
 
 class _Dependences:
-    """The nodes of a block, each with edges from those that it must follow."""
+    """The nodes of a block, each with edges from its predecessors."""
 
     def __init__(self) -> None:
         self.nodes: list[_Node] = []

@@ -1,6 +1,6 @@
 """Speed of ``python -m formats import`` on Accel-Sim's traces, and the size of the traces.
 
-    python -m bench.speed.import_text [--folder FOLDER] [--only TEXT]
+    python -m bench.reading.import_text [--folder FOLDER] [--only TEXT]
 
 Rates are megabytes of plain text (unpacked, where the files are .xz) per second of processor time of all threads, the
 best of three imports; the target is 30. Sizes: bytes of the trace / bytes of the plain text, at most a tenth. First

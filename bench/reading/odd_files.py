@@ -1,4 +1,4 @@
-"""Reading time of files whose shape made readers quadratic: ``python -m bench.speed.odd_files``.
+"""Reading time of files whose shape made readers quadratic: ``python -m bench.reading.odd_files``.
 
 Each kind at one size and at twice the size, in process CPU seconds of one core: a reader whose time follows the size
 takes twice as long, one that is quadratic four times. ``refused`` stands behind what a limit keeps out.

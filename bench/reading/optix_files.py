@@ -1,6 +1,6 @@
 """PTX of OptiX programs: how long files take to parse, verify and build, and how much memory.
 
-    python -m bench.speed.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N] [--entry NAME]
+    python -m bench.reading.optix_files FILE.ptx ... [--library FILE.ptx ...] [--entries N] [--entry NAME]
 
 Prints a line per file, and one per ray generation entry (or, without any, per other program): what the entry reaches is
 linked and translated to machine code, all else is not. ``--entries`` takes the N shortest, ``--entry`` one by its name.
@@ -29,7 +29,7 @@ from rayplay.tracer.native.cpu import chosen
 
 def main() -> None:
     """Measure the files that the command line names."""
-    top = argparse.ArgumentParser("python -m bench.speed.optix_files", description=__doc__)
+    top = argparse.ArgumentParser("python -m bench.reading.optix_files", description=__doc__)
     top.add_argument("files", nargs="+", type=Path, metavar="FILE.ptx")
     top.add_argument("--library", action="append", default=[], type=Path, metavar="FILE.ptx", help="linked with each")
     top.add_argument("--entries", type=int, default=1, metavar="N", help="how many entries to build (default: 1)")
