@@ -130,7 +130,7 @@ class _Dependences:
 
 
 class _Kind(Enum):
-    """What an instruction may pass: everything but its operands' makers, memory of its space, nothing."""
+    """How far an instruction may move: past everything but its operands' makers, memory of its space, nothing."""
 
     COMPUTES = auto()
     READS = auto()
