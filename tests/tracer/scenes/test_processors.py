@@ -20,7 +20,7 @@ for name in ("cornell", "wknd", "forest", "terrain"):
     scene = scenes.load(name)
     parts = [mesh.vertices for mesh in scene.meshes] + [texture.alpha for texture in scene.textures]
     places = np.array([instance.object_to_world for instance in scene.instances]).reshape(-1, 3, 4)
-    parts += [places, upload._inverse(places), *scene.bounds()]
+    parts += [places, upload.inverse_maps(places), *scene.bounds()]
     camera = np.concatenate([np.ravel(value) for value in upload.camera_values(scene.camera, 33, 17).values()])
     parts.append(camera.astype(np.float32))
     print(name, hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest())
