@@ -32,14 +32,19 @@ def write_beside(folder: Path) -> Path:
     return folder
 
 
-def run_case(warm: Warm, beside: Path, folder: Path, case: Case) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Per verb of a case: its name, its run (``warm``) and its fault, or "". Makes ``folder``."""
+def run_case(
+    warm: Warm, beside: Path, folder: Path, case: Case, share: int = 1, turn: int = 0
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Per verb of a case: its name, its run (``warm``) and its fault, or "". Makes ``folder``.
+
+    share, turn  only every ``share``-th verb, counted from the one whose turn it is.
+    """
     shutil.copytree(beside, folder)
     case.make(folder)
     before = names(folder)
-    for verb, (module, arguments) in VERBS[case.kind].items():
-        if case.verbs and verb not in case.verbs:
-            continue
+    chosen = [verb for verb in VERBS[case.kind] if not case.verbs or verb in case.verbs]
+    for verb in chosen[turn % max(min(share, len(chosen)), 1) :: share]:
+        module, arguments = VERBS[case.kind][verb]
         run = warm.run(folder, module, arguments.split(), case.given)
         yield verb, run, fault(case, verb, run, before, folder)
         for name in sorted(names(folder) - before, reverse=True):
