@@ -43,14 +43,14 @@ def camera(value: str) -> Callable[[Path], object]:
 
 
 def png(width: int, height: int, rows: int = 1) -> bytes:
-    """A PNG picture of 8-bit RGBA that says this size; its data are ``rows`` rows of zeros."""
+    """A PNG picture of 8-bit RGBA that says this size; its data are ``rows`` rows of zeros, of at most 65,536 pixels."""
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0))
     packer = zlib.compressobj(9)
-    packed = b"".join(packer.compress(bytes(1 + 4 * width)) for _ in range(rows)) + packer.flush()
+    packed = b"".join(packer.compress(bytes(1 + 4 * min(width, 1 << 16))) for _ in range(rows)) + packer.flush()
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
