@@ -113,7 +113,9 @@ def test_a_job_whose_time_is_up_is_queued_again_and_goes_on(study: Path, steps: 
     said, errors = driver.communicate(timeout=300)
     assert driver.returncode == 0, errors
     assert "4 of 4 points are done" in said
-    assert len(counted(steps)) == 5  # the point that slept began twice
+    begun = counted(steps)
+    assert len(set(begun)) == 4
+    assert 5 <= len(begun) <= 6  # the point that slept began twice, and one whose claim had run out may have
     assert emptied(study)
 
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay.energy.difference import kept_text
 from rayplay.replay.energy.table import DEFAULT, read_table
-from rayplay.replay.energy.write import quantity
 from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import (
     add_sampled_verb,
@@ -139,6 +137,9 @@ def as_json(found: Any, trace: str, gpu: str) -> dict[str, Any]:
 
 def energy_lines(base: Any, charges: Any) -> Iterator[str]:
     """A line per design: energy, difference, its range, and whether the sign survives it."""
+    from rayplay.replay.energy.difference import kept_text
+    from rayplay.replay.energy.write import quantity
+
     yield f"energy of a whole replay: {quantity(base.joules, 'J')} unchanged"
     for name, charge, less in charges:
         spread = f"{quantity(less.low, 'J')} to {quantity(less.high, 'J')}"

@@ -135,8 +135,7 @@ def timing(instructions: dict[str, Any], unit: np.ndarray, spec: pipe.Spec) -> t
     quick = is_quick(classes, opcodes)
     latency[quick], initiation[quick] = 1, 1
     base = np.array([opcode.partition(".")[0] for opcode in opcodes])
-    initiation[(unit == pipe.SP) & np.isin(base, HALF_RATE)] //= 2  # 0 where it is 1, as in Accel-Sim
-    half = (unit == pipe.SP) & np.char.islower(opcodes) & (classes == "fp16")
+    half = (unit == pipe.SP) & (np.isin(base, HALF_RATE) | (np.char.islower(opcodes) & (classes == "fp16")))
     initiation[half] = np.maximum(initiation[half] // 2, 1)
     return latency, initiation
 

@@ -187,9 +187,6 @@ class Pipeline(NamedTuple):
     wheel: np.ndarray  # uint32[sms * ring, buses]: instructions that end in a cycle, without their serial numbers
     results: np.ndarray  # uint16[sms, ring]: how many; below COUNT_SHIFT, schedulers whose integer unit ends one
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
-    late: np.ndarray  # int64[sms, ring]: which of a cycle's instructions end one cycle later, bit = place in wheel
-    delayed: np.ndarray  # int64[sms, 1 + buses]: how many they were in the cycle before, and which
-    no_interval_at: np.ndarray  # int64[sms * LATCHES]: cycle a unit last took an instruction without an interval
     barrier: FixedRows  # int64[sms * MAX_CTAS, 2]: as in ``sm.warps``
     copies: FixedRows  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
     long_ops: np.ndarray  # int64[sms * warps, words]: two-level: registers last written by a load from memory
@@ -262,9 +259,7 @@ def make_state(
         np.zeros((rows * collectors, 5), np.int64),
         np.full(sms * spec.collector_ports, collectors if spec.collector_owner == "scheduler" else 1),
         np.zeros((sms * ring, spec.result_buses), np.uint32), np.zeros((sms, ring), np.uint16),
-        np.zeros((sms, ring // 64), np.int64), np.zeros((sms, ring), np.int64),
-        np.zeros((sms, 1 + spec.result_buses), np.int64), np.full(latches, -2),
-        np.zeros((sms * dispatch.MAX_CTAS, 2), np.int64),
+        np.zeros((sms, ring // 64), np.int64), np.zeros((sms * dispatch.MAX_CTAS, 2), np.int64),
         np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
         np.zeros((sms * warps if policy.policy == "two-level" else 0, long_words), np.int64),
         np.tile(np.arange(2 * positions), (rows, 1)),

@@ -4,9 +4,6 @@ Peak rate: an instruction per ``initiation`` cycles and unit; each scheduler has
 the LD/ST unit. A result is written ``latency + 2`` cycles after its instruction entered the unit. Of all units of an
 SM, ``result_buses`` results may end in one cycle: an instruction whose result would be one too many waits. Source:
 ``docs/sources/accel-sim.md#initiation, #result-bus, #opcode-latencies``.
-
-An instruction without an interval enters the unit's pipeline a stage early, in which one with an interval finds it in
-the next cycle, and waits: both end a cycle after the one for which they have a result bus.
 """
 
 import numpy as np
@@ -70,15 +67,10 @@ def take(core: pipe.Pipeline, sm: int, now: int, latch: int, unit: int) -> None:
     integer = (unit >> core.shift == pipe.INT_RANK) << (unit & (core.schedulers - 1))
     if count == core.buses or results & integer:
         return
-    here, interval = sm * pipe.LATCHES + unit, (code >> op.INITIATION_SHIFT) & 0xFFFF
-    waits = np.int64(interval > 0 and core.no_interval_at[here] == now - 1)
-    if interval == 0:
-        core.no_interval_at[here] = now
-    core.late[sm, place] |= (waits | (interval == 0)) << count
     core.wheel[sm * core.ring + place, count] = operation
     core.results[sm, place] = (results | integer) + (1 << pipe.COUNT_SHIFT)
     core.occupied[sm, place >> 6] |= 1 << (place & 63)
-    core.free_at[here] = now + max(interval, 1) + waits
+    core.free_at[sm * pipe.LATCHES + unit] = now + ((code >> op.INITIATION_SHIFT) & 0xFFFF)
     core.unit[sm, pipe.EXECUTES] &= ~(1 << latch)
 
 
@@ -86,36 +78,19 @@ def take(core: pipe.Pipeline, sm: int, now: int, latch: int, unit: int) -> None:
 def write_back(core: pipe.Pipeline, sm: int, now: int) -> None:
     """Results of this cycle: their registers are there, their instructions complete."""
     place = wrap(now, core.ring)
-    count, delayed = core.results[sm, place] >> pipe.COUNT_SHIFT, core.delayed[sm]
-    if count == 0 and delayed[0] == 0:
+    count = core.results[sm, place] >> pipe.COUNT_SHIFT
+    if count == 0:
         return
-    for number in range(1, delayed[0] + 1):
-        end(core, sm, now, delayed[number])
-    delayed[0] = 0
     core.results[sm, place] = 0
     core.unit[sm, pipe.NEXT_CYCLE] = now
     core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
     for number in range(count):
         operation = np.int64(core.wheel[sm * core.ring + place, number])
-        if (core.late[sm, place] >> number) & 1:
-            delayed[0] += 1
-            delayed[delayed[0]] = operation
-        else:
-            end(core, sm, now, operation)
-    if delayed[0]:
-        core.late[sm, place] = 0
-        following = wrap(now + 1, core.ring)
-        core.occupied[sm, following >> 6] |= 1 << (following & 63)
-
-
-@inlined
-def end(core: pipe.Pipeline, sm: int, now: int, operation: int) -> None:
-    """An instruction's result is written."""
-    index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
-    if (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255:
-        write_banks(core, sm, now, index, instruction)
-        mark_long(core, sm * core.warps + index, instruction, False)
-    complete(core, sm, index, instruction)
+        index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
+        if (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255:
+            write_banks(core, sm, now, index, instruction)
+            mark_long(core, sm * core.warps + index, instruction, False)
+        complete(core, sm, index, instruction)
 
 
 @inlined

@@ -144,6 +144,7 @@ def test_hdf5_of_equal_rows(tmp_path: Path) -> None:
 
     def change(file: h5py.File) -> None:
         rows, chunk = 1 << 28, 1 << 22
+        file["visits"].attrs["rows"] = rows
         packed = zlib.compress(bytes(4 * chunk), 9)
         for name in ("warp_id", "block_id", "active_mask"):
             del file["visits"][name]

@@ -86,7 +86,7 @@ def decode(
     memory = unit == "MEM" and base != "MEMBAR"
     latency, initiation = latencies["ONE" if unit == "MEM" or base in ("EXIT", "BAR") else unit]
     if base in HALF_RATE.split():
-        initiation //= 2
+        initiation = max(1, initiation // 2)
     if base in ("ATOM", "RED"):
         space = "global"
     return Instruction(

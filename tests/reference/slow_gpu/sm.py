@@ -33,7 +33,7 @@ class Sm:
             config.schedulers, config.collectors, config.collector_ports, config.register_banks, config.collector_owner,
             config.sub_cores,
         )  # fmt: skip
-        depth = {name: config.latencies[name][0] + 1 for name in ORDER}
+        depth = {name: max(config.latencies[name][0], 2) for name in ORDER}
         self.units = [
             Unit(name, scheduler, depth[name], config.sub_cores)
             for name in ORDER

@@ -24,8 +24,9 @@ class Unit:
         op = self.dispatch
         if op is not None:
             op.countdown -= 1
-            start = op.instruction.latency - op.instruction.initiation
-            if op.countdown <= 0 and self.stages[start] is None:
+            if op.countdown <= 0:
+                start = op.instruction.latency - op.instruction.initiation
+                assert self.stages[start] is None
                 self.stages[start], self.dispatch = op, None
                 self.in_stages += 1
         self.occupied >>= 1
