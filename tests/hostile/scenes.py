@@ -43,7 +43,7 @@ def camera(value: str) -> Callable[[Path], object]:
 
 
 def png(width: int, height: int, rows: int = 1) -> bytes:
-    """A PNG picture of 8-bit RGBA that says this size; its data are ``rows`` rows of zeros, of at most 65,536 pixels."""
+    """A PNG picture of 8-bit RGBA that says this size; its data are ``rows`` rows of zeros, 65,536 pixels at most."""
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
