@@ -45,8 +45,9 @@ def content_key(
         digest.update("\n".join(module.source_lines).encode())
     for f in functions:
         texts = [(i.text, i.guard, i.operands) for i in f.function.body if i.position.line == 0]
-        head = (f.function.name, len(f.function.body), f.number, f.block_base, f.instruction_base, f.layout.shared)
-        digest.update(repr((head, texts)).encode())
+        order = [(i.position.line, i.position.column) for i in f.function.body]
+        head = (f.function.name, f.number, f.block_base, f.instruction_base, f.layout.shared)
+        digest.update(repr((head, order, texts)).encode())
     digest.update(repr((sorted(symbols.items()), records)).encode())
     return digest.hexdigest()[:32]
 

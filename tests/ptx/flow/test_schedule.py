@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rayplay import ptx
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.laws.check import validate
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.schedule import WINDOW, scheduled
 from rayplay.tracer.api import Device
@@ -105,3 +107,4 @@ def test_an_example_computes_the_same(name: str, tmp_path: Path) -> None:
     for buffer, values in runs[0].buffers.items():
         assert (values == runs[1].buffers[buffer]).all(), buffer
     assert runs[0].thread_instructions == runs[1].thread_instructions
+    assert validate(open_trace(tmp_path / "True.trace")) == []  # not by the machine code of the other order
