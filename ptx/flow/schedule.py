@@ -27,7 +27,7 @@ RESULT_CYCLES = {"load": 32, "texture": 200, "sfu": 20, "fp64": 16}
 OTHER_CYCLES = 4
 ARITHMETIC = frozenset(("int", "fp32", "fp64", "fp16", "sfu", "predicate", "convert", "move"))
 """Classes that read and write registers alone."""
-ORDERED = frozenset(("volatile", "relaxed", "acquire", "release", "mmio", "nc_sync"))
+ORDERED = frozenset(("volatile", "relaxed", "acquire", "release", "mmio"))
 """Modifiers of accesses that keep their order."""
 VOLATILE = ("%clock", "%globaltimer", "%pm")
 CARRY = "carry"
@@ -84,9 +84,9 @@ class _Dependences:
         self.cycles.append(RESULT_CYCLES.get(description.operation_class, OTHER_CYCLES))
         kind = _kind(instruction, description)
         if kind is _Kind.FENCE:
-            for number in range(here):
+            for number in range(self.fence or 0, here):  # the last fence is behind all others
                 self._edge(number, here, 1)
-            self.fence = here
+            self.fence, self.reads, self.writes = here, {}, {}
         elif self.fence is not None:
             self._edge(self.fence, here, 1)
         self._registers(instruction, description, here)
