@@ -1,12 +1,14 @@
 """Fixtures that every package's tests share."""
 
 import os
+import threading
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = tomllib.loads((ROOT / "tests" / "questions.toml").read_text())
@@ -18,9 +20,16 @@ if os.environ.get("CI"):
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    give_bars_a_lock_of_their_own()
+    os.register_at_fork(after_in_child=give_bars_a_lock_of_their_own)
     for question in QUESTIONS:
         config.addinivalue_line("markers", f"{question}: a question that tests answer (tests/questions.toml)")
     config.addinivalue_line("markers", "later: a test of `make test-all` alone")
+
+
+def give_bars_a_lock_of_their_own() -> None:
+    """A lock within this process: tqdm's own is shared with forked children, and one that is killed keeps it."""
+    tqdm.set_lock(threading.RLock())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
