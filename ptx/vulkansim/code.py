@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from rayplay.ptx.ir import NO_FORM, Position
-from rayplay.ptx.isa.form import form_of, signature
+from rayplay.ptx.isa.form import form_of, problem, signature
 from rayplay.ptx.isa.row import Allows
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.numbers import TYPE_BYTES
@@ -53,6 +53,8 @@ class Code:
         modifiers = tuple(_NARROW.get(word, word) if first == "mov" else word for word in rest)
         if first == "setp" and modifiers[:1] == ("ne",) and modifiers[-1][0] == "f":
             modifiers = ("neu", *modifiers[1:])  # as C's != has it, true where a number is missing
+        if fault := problem(first, modifiers):
+            raise self.shader.refuse(statement, fault)
         form = form_of(first, modifiers)
         wanted = signature(form) if form is not NO_FORM else ()
         allows = TABLE[form.key].allows if form is not NO_FORM else Allows.NOTHING

@@ -219,6 +219,7 @@ REFUSED = {
     "@%p load_primitive_id %f;": "must not have a guard",
     "bra nowhere;": "the branch must lead to a label of the file",
     "frobnicate.f32 %f, %f;": "opcode 'frobnicate.f32' is not known",
+    "mul.wide.unan %w, %f, 4;": "'.unan' is no modifier of mul",
     "load_ray_object_to_world %w, 7;": "the column must be 0 to 3",
     "image_deref_store %w, %f, %f, %f, %f, %f, %f, %f, %f, %f, %f;": "the image must be one descriptor",
 }
