@@ -63,7 +63,7 @@ tuner: | $(CODE) ## the tuner's study: two animations on simulated GPUs under fi
 ifdef QUICK
 	$(BIN)/python -m tuner study terrain:2000 cornell --gpu mobile --frames 100 --first 8 --size 64x48 --rays 12 --no-oracle --out $(TUNER) --store build/tuner
 else
-	$(BIN)/python -m tuner study $(DATA)/bunny.json --size 160x120 --rays 3 $(TUNER_WHOLE) --out $(TUNER)/bunny
+	$(BIN)/python -m tuner study $(DATA)/bunny.json --size 320x240 --rays 3 $(TUNER_WHOLE) --out $(TUNER)/bunny
 	$(BIN)/python -m tuner study $(DATA)/chsnt.json --size 96x72 --rays 2 --no-turn $(TUNER_WHOLE) --out $(TUNER)/chsnt
 endif
 
