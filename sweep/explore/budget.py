@@ -69,7 +69,7 @@ def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spen
         report = race.run()
     if not report.failed:
         keep_verdict(plan.name, store, race.skipped(), race.judged())
-    return Ran(make_plan(name, found, store), report), race.spent()
+    return Ran(make_plan(name, found, store, plan.gpus), report), race.spent()
 
 
 def check(found: Space) -> None:
