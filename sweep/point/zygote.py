@@ -75,7 +75,7 @@ class Zygote:
                 self._bury(child, "failed", f"took longer than its limit of {child.seconds:g} s")
 
     def dismiss(self) -> None:
-        """Let idle children end, and reap them, so that their processor time is known to whoever waits for this one."""
+        """Let idle children end, and reap them, so that their processor time counts as this process's."""
         for child in self.idle:
             child.channel.close()
         for child in self.idle:

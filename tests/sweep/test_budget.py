@@ -49,7 +49,7 @@ def test_axes_are_the_parameters_that_vary_alone() -> None:
 def test_the_surrogate_is_the_formula_of_conditional_normals() -> None:
     """C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, (2.23) and (2.24)."""
     replays, chance = truth(0.01), np.random.default_rng(1)
-    values = np.column_stack([replays, 0.9 * replays[:, 1] + 0.02 * chance.standard_normal(len(GRID))])  # a sample, too
+    values = np.column_stack([replays, 0.9 * replays[:, 1] + 0.02 * chance.standard_normal(len(GRID))])  # and a sample
     known = np.where(chance.random(values.shape) < 0.4, values, np.nan)
     known[0] = values[0]
     made = Surrogate(axes_of(GRID), len(GRID), np.array([0, 1, 2, 1]), 3, 1)

@@ -147,7 +147,7 @@ def kept_rows(trace: Trace, held: Held, kept: Kept, chosen: np.ndarray, first: n
 
 
 def known_rows(trace: Trace, kept: Kept, chosen: np.ndarray) -> Rows | None:
-    """What ``kept_rows`` finds in the cache; None without it."""
+    """The rows that the cache has of the chosen; None without them."""
     arrays = kept.load("rows", chosen)
     if not arrays:
         return None
