@@ -20,10 +20,11 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def worker_of_last_point(steps: Path) -> int | None:
-    """The dask worker whose zygote forked the process that started a point last; None when it has gone."""
+def worker_of_last_point(steps: Path, step: str = "") -> int | None:
+    """The worker or job whose zygote forked the process that came to a step last; None when it has gone."""
     try:
-        child = int((steps / "steps").read_text().splitlines()[-1].split()[2])
+        lines = [line for line in (steps / "steps").read_text().splitlines() if line.startswith(step)]
+        child = int(lines[-1].split()[2])
         return parent(parent(child))
     except (OSError, IndexError):
         return None
@@ -89,7 +90,8 @@ def array(folder: Path, steps: Path) -> subprocess.Popen[str]:
         [*words, "--slurm", "cluster=local"], cwd=folder, env=environment(steps),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    while slow not in counted(steps, "computed") or set(counted(steps)) - set(counted(steps, "renamed")) != {slow}:
+    others = 3 if len(os.sched_getaffinity(0)) > 1 else 1  # a second process runs the other points meanwhile
+    while slow not in counted(steps, "computed") or len(counted(steps, "renamed")) < others:
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.05)
     return driver
@@ -107,7 +109,8 @@ def test_a_job_whose_time_is_up_is_queued_again_and_goes_on(study: Path, steps: 
     """Slurm's warning before the time limit, as submitit asks for it; the next job finds the missing points."""
     pytest.importorskip("submitit", reason="the extra slurm is not installed")
     driver = array(study, steps)
-    job = worker_of_last_point(steps)
+    (slow,) = set(counted(steps)) - set(counted(steps, "renamed"))
+    job = worker_of_last_point(steps, f"computed {slow}")
     assert job is not None
     os.kill(job, signal.SIGUSR2)
     said, errors = driver.communicate(timeout=300)
