@@ -3,9 +3,10 @@
     python -m bench.sweeps.budget                            # every study of bench/sweeps/studies, minutes
     python -m bench.sweeps.budget hypercube --store FOLDER   # one, with stores that stay
 
-Each study runs whole. The budgeted run then asks for points one after the other and gets them from the full study's
-store, so that both count the same replays with the same times; what it computes itself is measured and counted. The
-first comment of each study says whether the budgeted run was developed on it. RAYPLAY_DATA holds the real scenes.
+Each study runs whole. The budgeted run then asks for points one after the other and gets replays from the full study's
+store, so that both count the same replays with the same times; it makes its samples and its decisions itself, and
+their processor time is counted. Rendering and the start of the processes, which both have, are not. The first comment
+of each study says whether the budgeted run was developed on it. RAYPLAY_DATA holds the real scenes.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from rayplay.sweep.drive.run import How, run
 from rayplay.sweep.explore.budget import Race
 from rayplay.sweep.plan.plan import make_plan
 from rayplay.sweep.plan.verdict import keep_verdict
+from rayplay.sweep.point.perform import perform
+from rayplay.sweep.point.zygote import warm
 from rayplay.sweep.show.compare import compare
 from rayplay.sweep.show.table import rows
 from rayplay.sweep.space.file import read_sweep
@@ -39,29 +42,40 @@ def measured(path: Path, folder: Path) -> str:
     whole = run(name, found, Store(str(full)), How(workers=1)).plan
     (few / "traces").symlink_to((full / "traces").resolve())
 
+    plan = make_plan(name, found, Store(str(few)))
+    warm(plan.task(plan.planned[0]))
+    sampling = [0.0]
+
     def drive(jobs: Sequence[Job], _what: str) -> Report:
         for job in jobs:
-            shutil.copytree(full / "results" / job.key, few / "results" / job.key)
+            begun = time.process_time()
+            if job.task["method"] == "sample":
+                perform(job.task)
+                sampling[0] += time.process_time() - begun
+            else:
+                shutil.copytree(full / "results" / job.key, few / "results" / job.key)
         return Report([job.key for job in jobs], [], {}, [])
 
     begun = time.process_time()
-    race = Race(make_plan(name, found, Store(str(few))), drive)
+    race = Race(plan, drive)
     race.run()
-    judging = time.process_time() - begun
+    judging = time.process_time() - begun - sampling[0]
     keep_verdict(name, race.plan.store, race.skipped(), race.judged())
     plan = make_plan(name, found, race.plan.store)
     fronts = []
     for each in (whole, plan):
         compared = compare(each, rows(each))
         fronts.append({str(compared.designs[number].name) for number in compared.front})
-    seconds = [
-        sum(float(each.store.host(key).get("cpu_seconds", 0.0)) for key in each.store.done()) for each in (plan, whole)
-    ]
+    keys = {each.key for each in plan.planned if each.key}
+    few_seconds, seconds = (
+        sum(float(each.store.host(key).get("cpu_seconds", 0.0)) for key in keys) for each in (plan, whole)
+    )
     points, twins = len(plan.planned) - plan.space.twins, plan.space.twins
+    shares = [100 * part / seconds for part in (few_seconds, sampling[0], judging)]
     return (
         f"| {name} | {plan.counts()['done'] - twins} of {points} | {len(fronts[0])} of {len(race.names)} |"
-        f" {len(fronts[0] ^ fronts[1])} | {seconds[1]:.1f} s | {100 * seconds[0] / seconds[1]:.0f} % |"
-        f" {judging:.1f} s | {100 * (seconds[0] + judging) / seconds[1]:.0f} % |"
+        f" {len(fronts[0] ^ fronts[1])} | {seconds:.1f} s | {shares[0]:.0f} % | {shares[1]:.0f} % |"
+        f" {shares[2]:.0f} % | {sum(shares):.0f} % |"
     )
 
 
@@ -72,10 +86,8 @@ def main() -> None:
     parser.add_argument("--store", type=Path)
     options = parser.parse_args()
     known = {path.stem: path for path in [EXAMPLE, *sorted(STUDIES.glob("*.toml"))]}
-    print(
-        "| study | points that ran | on the front | judged wrongly | full study | of it replayed | judging | in all |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print("| study | replayed | on the front | judged wrongly | full study | replays | samples | judging | in all |")
+    print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.studies or known:
             print(measured(known[name], options.store or Path(folder)), flush=True)

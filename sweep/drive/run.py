@@ -122,7 +122,7 @@ def rendered(name: str, space: Space, store: Store, drive: Callable[[Sequence[Jo
         return plan, Report([], [], {}, [])
     store.forgive(task["key"] for task in tasks)
     report = drive([Job(task, 600.0) for task in tasks], "render")
-    return make_plan(name, space, store), report
+    return make_plan(name, space, store, plan.gpus), report
 
 
 def run(name: str, space: Space, store: Store, how: How) -> Ran:
@@ -132,12 +132,12 @@ def run(name: str, space: Space, store: Store, how: How) -> Ran:
         plan, rendering = rendered(name, space, store, drive)
         if how.retry:
             store.forgive(key for key, status in plan.status.items() if status == "failed")
-            plan = make_plan(name, space, store)
+            plan = make_plan(name, space, store, plan.gpus)
         remember(plan)
         forget_verdict(name, store)
-        plan = make_plan(name, space, store) if SKIPPED in plan.status.values() else plan
+        plan = make_plan(name, space, store, plan.gpus) if SKIPPED in plan.status.values() else plan
         report = drive(jobs_of(plan, to_run(plan, how.part)), "sweep")
-    after = make_plan(name, space, store)
+    after = make_plan(name, space, store, plan.gpus)
     return Ran(after, report._replace(failed={**rendering.failed, **report.failed}))
 
 

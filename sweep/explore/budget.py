@@ -1,34 +1,38 @@
 """A budgeted run: only the points whose values are needed to tell which designs are on the Pareto front.
 
-1. Large traces are estimated for every design. The base is replayed on every trace, and a few designs that lie far
-   apart on the cheapest one.
+1. Of large traces the same few CTAs are replayed for every design, on the part of the GPU that they fill. The base is
+   replayed on every trace, and a few designs that lie far apart on the cheapest one.
 2. ``surrogate`` says what these tell of all other points, ``front`` how surely each design is on the front, and which
    points would say most about the open ones for their seconds. These are replayed, and so on.
-3. It ends when the expected number of designs that are judged wrongly is at most ``WRONG``.
+3. When the expected number of designs that are judged wrongly is at most ``WRONG``, the designs on the front are
+   replayed on every trace. It ends when that changes nothing.
 
-Points that nothing depends on are ``skipped``. Designs with such points have estimated objectives with intervals.
+Points that nothing depends on are ``skipped``. Designs with such points are off the front; they have estimated
+objectives with intervals.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard import exact
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
 from rayplay.sweep.drive.driver import Job, Report
 from rayplay.sweep.drive.run import How, Ran, driving, jobs_of, rendered
 from rayplay.sweep.explore.front import Opinion, most_telling, opinion
 from rayplay.sweep.explore.parameters import axes_of, setting, spread
 from rayplay.sweep.explore.surrogate import Surrogate
+from rayplay.sweep.plan.keys import engine, key_of
 from rayplay.sweep.plan.plan import Plan, Planned, make_plan, remember
 from rayplay.sweep.plan.verdict import Judged, keep_verdict
 from rayplay.sweep.show.compare import COST, SHARES, label_of, value_of
-from rayplay.sweep.space.points import Space, base_of, space
+from rayplay.sweep.space.points import Space, base_of
 from rayplay.sweep.store.store import Store
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.sample.whole import FEW_ROWS
+from rayplay.zatel.sample.replayed import part_of
 
 Drive = Callable[[Sequence[Job], str], Report]
 Group = tuple[str, str, str, int]  # gpu, plug-in, model, design
@@ -36,6 +40,7 @@ WRONG = 0.05
 DRAWS, STEPS, FEW_DRAWS, FEW_POINTS = 12, 3, 4, 300
 MOST_POINTS = 10_000  # whose covariances fit into memory
 ROUNDS = 48  # in which a sweep of any size would be replayed whole
+LEAST_MILLION_ROWS, MOST_PART = 0.3, 0.1  # of a trace that is sampled: else fixed costs eat what a sample saves
 
 
 class Spent(NamedTuple):
@@ -64,7 +69,7 @@ def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spen
         report = race.run()
     if not report.failed:
         keep_verdict(plan.name, store, race.skipped(), race.judged())
-    return Ran(make_plan(name, found, store), report), race.spent()
+    return Ran(make_plan(name, found, store, plan.gpus), report), race.spent()
 
 
 def check(found: Space) -> None:
@@ -89,20 +94,20 @@ def metrics_of(objectives: Mapping[str, str]) -> list[str]:
 class Race:
     """Designs by columns of points, and the loop.
 
-    grid  points by design, then column: a replay of each trace and seed, an estimate of each large one.
+    grid  points by design, then column: a replay of each trace and seed, a sample of each large one.
     """
 
     def __init__(self, plan: Plan, drive: Drive) -> None:
         self.plan, self.drive, self.objectives = plan, drive, plan.space.sweep.compare.objectives
         self.metrics, self.report = metrics_of(self.objectives), Report([], [], {}, [])
-        self.grid, self.traces, self.estimates = _grid(plan)
+        self.grid, self.traces, self.samples = _grid(plan)
         self.names = list(self.grid)
         base = base_of(plan.space.sweep, plan.space.designs)
         self.base = next(number for number, name in enumerate(self.names) if name[3] == base)
         self.fixed = np.array([self._fixed(name) for name in self.names]).reshape(len(self.names), -1)
         rows = [self._parameters(name) for name in self.names]
         self.axes = axes_of(rows)
-        of = np.array([*range(self.traces), *self.estimates])
+        of = np.array([*range(self.traces), *self.samples])
         self.models = [
             Surrogate(self.axes, len(self.names), of, self.traces, seed + 1) for seed in range(len(self.metrics))
         ]
@@ -112,7 +117,7 @@ class Race:
     def run(self) -> Report:
         """Measure, and replay what says most, until the front is decided."""
         points = list(self.grid.values())
-        self._drive([row[column] for row in points for column in range(self.traces, len(row))], "estimate")
+        self._drive([row[column] for row in points for column in range(self.traces, len(row))], "sample")
         sizes = [each.size.million_rows for each in self.plan.inputs]
         cheapest = min(range(self.traces), key=lambda at: (sizes[points[0][at].point.input], at))
         first = points[self.base][: self.traces]
@@ -125,9 +130,17 @@ class Race:
             whole = known[:, : self.traces].mean(axis=1)  # NaN where a point is missing
             self.opinion = opinion(draws, whole, self.fixed, self.chance)
             missing = np.isnan(known[:, :, 0])
-            if self.opinion.doubt.sum() <= WRONG or not missing.any():
+            doubt = float(self.opinion.doubt.sum())
+            if doubt > WRONG:
+                few_now = int(np.clip(np.ceil(2.0 * doubt), 2, count))  # the fewer are open, the fewer at a time
+                chosen = most_telling(draws, self.opinion, missing, self._seconds(), few_now)
+            else:  # whatever is on the front was replayed
+                whole_ones = (
+                    missing & (self.opinion.on_front > 0.5)[:, None] & (np.arange(missing.shape[1]) < self.traces)
+                )
+                chosen = np.flatnonzero(whole_ones).tolist()
+            if not chosen:
                 break
-            chosen = most_telling(draws, self.opinion, missing, self._seconds(), count)
             self._drive([points[at // known.shape[1]][at % known.shape[1]] for at in chosen], "replay")
         twins = self.plan.planned[len(self.plan.planned) - self.plan.space.twins :]
         self._drive(twins if self.plan.space.twins else [], "noise floor")
@@ -174,7 +187,7 @@ class Race:
     def _by_column(self) -> list[float]:
         """Mean processor time of the finished points of each column; 0 without any."""
         columns = []
-        for at in range(self.traces + len(self.estimates)):
+        for at in range(self.traces + len(self.samples)):
             known = [self.plan.store.host(row[at].key or "").get("cpu_seconds") for row in self.grid.values()]
             seconds = [each for each in known if each is not None]
             columns.append(exact.mean(seconds) if seconds else 0.0)
@@ -240,23 +253,39 @@ def _length(known: np.ndarray) -> tuple[int, int]:
 
 
 def _grid(plan: Plan) -> tuple[dict[Group, list[Planned]], int, list[int]]:
-    """Points by design and column, the number of columns of replays, and the one that each estimate is of."""
+    """Points by design and column, the number of columns of replays, and the one that each column of samples is of."""
     grid: dict[Group, list[Planned]] = {}
     for each in plan.planned[: len(plan.planned) - plan.space.twins]:
         point = each.point
         grid.setdefault((point.gpu, point.plugin, point.model, point.design), []).append(each)
-    replays = list(next(iter(grid.values())))
-    large = {number for number, each in enumerate(plan.inputs) if each.size.sampled_rows >= FEW_ROWS}
-    if large:
-        estimates = replace(plan.space.sweep, methods=("estimate",))
-        made = make_plan(plan.name, space(estimates), plan.store)
-        for each in made.planned[: len(made.planned) - made.space.twins]:
-            point = each.point
-            if point.input in large:
-                grid[point.gpu, point.plugin, point.model, point.design].append(each)
-    places = {(each.point.input, each.point.seed): at for at, each in enumerate(replays)}
-    estimated = next(iter(grid.values()))[len(replays) :]
-    return grid, len(replays), [places[each.point.input, each.point.seed] for each in estimated]
+    replays = len(next(iter(grid.values())))
+    parts = {number: part for number in range(len(plan.inputs)) if (part := _part(plan, number)) is not None}
+    sampled = [at for at, each in enumerate(next(iter(grid.values()))) if each.point.input in parts]
+    for row in grid.values():
+        row.extend([sample_of(row[at], parts[row[at].point.input]) for at in sampled])
+    return grid, replays, sampled
+
+
+def _part(plan: Plan, number: int) -> float | None:
+    """Part of the CTAs of an input that is worth replaying for every design; None where no small one says anything."""
+    given = plan.inputs[number]
+    if given.size.million_rows < LEAST_MILLION_ROWS:
+        return None
+    sweep = plan.space.sweep
+    built = plan.gpus.built(sweep.gpus[0], sweep.plugins[0], plan.space.designs[base_of(sweep, plan.space.designs)])
+    part = part_of(open_trace(location(given.path)), built)
+    return part if part is not None and part <= MOST_PART else None
+
+
+def sample_of(each: Planned, fraction: float) -> Planned:
+    """The sample of a point: the same CTAs for every design."""
+    point = each.point._replace(method="sample")
+    identity = each.identity | {
+        "method": "sample",
+        "engine": engine("sample"),
+        "options": {"fraction": fraction, "seed": 1},
+    }
+    return Planned(point, key_of(identity), identity, None)
 
 
 def spent_line(spent: Spent) -> str:

@@ -1,17 +1,17 @@
 """A Gaussian process over designs and traces: what the replays so far say of the points that were not replayed.
 
-A metric of design d in column t (a trace, or the estimates of one) is
+A metric of design d in column t (a trace, or the samples of one) is
 
     z[d, t] = b_t + a_t f(d) + h_t(d) + e
 
 with a level b_t, an effect f that all traces share with weights a_t, one of the trace's own h_t, and the chaos of a
-replay e; estimates of t share h_t and have an error of their own (E. V. Bonilla, K. M. A. Chai, C. K. I. Williams,
-Multi-task Gaussian Process Prediction, NIPS 2007). Effects of designs have an ANOVA kernel over the axes, product of
-(1 + w_j k_j) - 1: main effects and interactions (N. Durrande, D. Ginsbourger, O. Roustant, L. Carraro, ANOVA kernels
-and RKHS of zero mean functions, 2013, section 2). k_j is a Matern kernel with nu = 3/2 of numbers, and equality of
-names. What designs have in common cancels in their differences, for the process is joint. Its hyperparameters are not
-fitted but sampled, so that few data give wide bounds: elliptical slice sampling (I. Murray, R. P. Adams, D. J. C.
-MacKay, AISTATS 2010, figure 2).
+replay e; samples of t share h_t, and have an error and a noise of their own (E. V. Bonilla, K. M. A. Chai, C. K. I.
+Williams, Multi-task Gaussian Process Prediction, NIPS 2007). Effects of designs have an ANOVA kernel over the axes,
+product of (1 + w_j k_j) - 1: main effects and interactions (N. Durrande, D. Ginsbourger, O. Roustant, L. Carraro,
+ANOVA kernels and RKHS of zero mean functions, 2013, section 2). k_j is a Matern kernel with nu = 3/2 of numbers, and
+equality of names. What designs have in common cancels in their differences, for the process is joint. Its
+hyperparameters are not fitted but sampled, so that few data give wide bounds: elliptical slice sampling (I. Murray, R.
+P. Adams, D. J. C. MacKay, AISTATS 2010, figure 2).
 """
 
 import math
@@ -23,7 +23,7 @@ import numpy as np
 LEVEL = 100.0  # variance of b_t, of a metric scaled to variance 1: it says nothing
 # Priors of the hyperparameters, log-normal: median, and standard deviation of the logarithm.
 WEIGHT, LENGTH, COLUMN = (0.7, 1.4), (1.0, 0.7), (1.0, 0.7)  # of an axis, and of a column
-OWN, ERROR, CHAOS = (0.2, 1.0), (0.05, 1.0), (0.01, 1.5)
+OWN, ERROR, NOISE, CHAOS = (0.2, 1.0), (0.1, 1.0), (0.02, 1.0), (0.01, 1.5)
 FIRST_STEPS = 60  # from the priors' medians to where the data are
 TINY = 1e-9
 
@@ -53,7 +53,7 @@ class Draw(NamedTuple):
 class Surrogate:
     """The process of one metric.
 
-    of  int64[columns], the trace of each column. The first ``traces`` columns are replays, the others estimates.
+    of  int64[columns], the trace of each column. The first ``traces`` columns are replays, the others samples.
     """
 
     def __init__(self, axes: Sequence[Axis], designs: int, of: np.ndarray, traces: int, seed: int) -> None:
@@ -61,7 +61,8 @@ class Surrogate:
         self.gaps = [np.abs(axis.at[:, None] - axis.at[None, :]) for axis in axes]
         self.numbers = [axis.is_number for axis in axes]
         self.chance = np.random.default_rng(seed)
-        priors = [WEIGHT] * len(axes) + [LENGTH] * len(axes) + [COLUMN] * self.columns + [OWN, ERROR, CHAOS]
+        priors = [WEIGHT] * len(axes) + [LENGTH] * len(axes) + [COLUMN] * self.columns
+        priors += [OWN, ERROR, NOISE, CHAOS]
         self.medians, self.spreads = np.log([median for median, _ in priors]), np.array([each for _, each in priors])
         self.state, self.is_fresh = np.zeros(len(priors)), True
 
@@ -82,8 +83,8 @@ class Surrogate:
         self.is_fresh = False
         return found
 
-    def _kernels(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Covariance of the effects of two designs, of two columns (shared, own), and the variance of the chaos."""
+    def _kernels(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Covariance of the effects of two designs, of two columns (shared, own), and each column's chaos and noise."""
         count = len(self.gaps)
         values = np.exp(self.medians + self.spreads * state)
         effect = np.ones((self.designs, self.designs))
@@ -92,16 +93,17 @@ class Surrogate:
         ):
             near = math.sqrt(3.0) * gap / length
             effect = effect * (1.0 + weight * ((1.0 + near) * np.exp(-near) if is_number else gap == 0))
-        weights, (own, error, chaos) = values[2 * count : -3], values[-3:]
-        same = own**2 * (self.of[:, None] == self.of) + error**2 * np.diag(np.arange(self.columns) >= self.traces)
-        return effect - 1.0, np.outer(weights, weights) * (1.0 + same), chaos**2
+        weights, (own, error, noise, chaos) = values[2 * count : -4], values[-4:]
+        is_sample = np.arange(self.columns) >= self.traces
+        same = own**2 * (self.of[:, None] == self.of) + error**2 * np.diag(is_sample)
+        return effect - 1.0, np.outer(weights, weights) * (1.0 + same), chaos**2 + noise**2 * is_sample
 
     def _covariance(self, state: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Covariance of the known points."""
         effect, column, chaos = self._kernels(state)
         design, at = np.divmod(place, self.columns)
         found: np.ndarray = effect[np.ix_(design, design)] * column[np.ix_(at, at)] + LEVEL * (at[:, None] == at)
-        found[np.diag_indices(len(place))] += chaos + TINY
+        found[np.diag_indices(len(place))] += chaos[at] + TINY
         return found
 
     def _likelihood(self, state: np.ndarray, place: np.ndarray, values: np.ndarray) -> float:
@@ -134,7 +136,7 @@ class Surrogate:
         design, at = np.divmod(place, self.columns)
         factor = np.linalg.cholesky(self._covariance(self.state, place))
         share = (np.arange(self.columns) < self.traces) / self.traces  # of a column in a design's mean
-        own = chaos * np.eye(self.designs)
+        own = chaos[0] * np.eye(self.designs)
 
         def mean_with(points: np.ndarray, columns: np.ndarray) -> np.ndarray:
             return effect[:, points] * (column @ share)[columns] + (LEVEL + own[:, points]) * share[columns]
@@ -142,12 +144,13 @@ class Surrogate:
         everywhere = np.divmod(np.arange(self.designs * self.columns), self.columns)
         beside = effect[design][:, everywhere[0]] * column[at][:, everywhere[1]]
         beside += LEVEL * (at[:, None] == everywhere[1])
-        beside[np.arange(len(place)), place] += chaos
+        beside[np.arange(len(place)), place] += chaos[at]
         right = np.linalg.solve(factor, beside)
         mine = np.linalg.solve(factor, mean_with(design, at).T)
         reach = mean_with(*everywhere) - mine.T @ right
         reach[:, place] = 0.0
-        alone = np.repeat(np.diag(effect), self.columns) * np.tile(np.diag(column), self.designs) + LEVEL + chaos
+        alone = np.repeat(np.diag(effect), self.columns) * np.tile(np.diag(column), self.designs) + LEVEL
+        alone += np.tile(chaos, self.designs)
         spread = np.maximum(alone - (right**2).sum(axis=0), TINY)
         total = effect * (share @ column @ share) + LEVEL * (share @ share) + own / self.traces
         mean = mine.T @ np.linalg.solve(factor, values) * scale + float(level @ share)

@@ -15,7 +15,12 @@ FIXED_SECONDS = 0.12  # reading the tables, making the machine, writing the resu
 SECONDS_PER_MILLION_ROWS = 2.0  # rows of visits, accesses and rays: wknd 1.2, bunny about 3
 FIXED_MB, MB_PER_TRACE_MB = 230.0, 6.0
 RESULT_KB, RESULT_KB_PER_TRACE_MB = 16.0, 700.0  # summary alone; a whole result more
-SHARE = {"replay": 1.0, "estimate": 0.6, "predict": 0.9}  # of a replay's time; a small trace is estimated whole
+SHARE = {
+    "replay": 1.0,
+    "estimate": 0.6,
+    "predict": 0.9,
+    "sample": 0.1,
+}  # of a replay's time; a small trace is estimated whole
 SAMPLES = 20  # results of a trace that are looked at
 
 

@@ -17,6 +17,7 @@ SOURCES = {
     "replay": RESULTS,
     "estimate": (*RESULTS, "zatel/model", "zatel/sample", "zatel/replays"),
     "predict": (*RESULTS, "zatel/paper", "zatel/replays", "formats/edit"),
+    "sample": (*RESULTS, "zatel/model", "zatel/sample", "zatel/paper/downscale.py"),
 }
 
 

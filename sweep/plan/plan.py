@@ -123,12 +123,14 @@ class Plan(NamedTuple):
         return Counter("unrendered" if each.key is None else self.status[each.key] for each in self.planned)
 
 
-def make_plan(name: str, space: Space, store: Store) -> Plan:
+def make_plan(name: str, space: Space, store: Store, gpus: Gpus | None = None) -> Plan:
     """The plan of a space. Every result that it calls done was read, and its digest verified.
+
+    gpus  of an earlier plan of the space, which has built them.
 
     Raises ``UserError`` for a trace that is missing, and for a GPU, value or plug-in that breaks a rule.
     """
-    inputs, gpus = [known(each, store) for each in space.inputs], Gpus()
+    inputs, gpus = [known(each, store) for each in space.inputs], gpus or Gpus()
     digests = _Digests(space, gpus)
     planned, first = [], dict[str, int]()
     for number, point in enumerate(space.points):

@@ -1,4 +1,7 @@
-"""Metrics of one point by its method: a full replay, an estimate from a sample, a prediction from some pixels."""
+"""Metrics of one point by its method: a full replay, an estimate from a sample, a prediction from some pixels.
+
+``sample`` is no method of sweep files: a budgeted run takes it to tell designs apart.
+"""
 
 import shutil
 import tempfile
@@ -40,6 +43,19 @@ def estimated(trace: Trace, gpu: Gpu, _model: str, options: Mapping[str, Any]) -
     return Found(metrics)
 
 
+def sampled(trace: Trace, gpu: Gpu, model: str, options: Mapping[str, Any]) -> Found:
+    """Every metric of the replay of a sample alone: for comparisons between designs."""
+    from rayplay.sweep.point.inputs import held
+    from rayplay.zatel.replays.result_cache import trace_identity
+    from rayplay.zatel.sample.replayed import replay_sample
+    from rayplay.zatel.sample.replayed import sampled as made
+
+    fraction, seed = options["fraction"], options["seed"]
+    part = held(f"{trace_identity(trace)}-{fraction}-{seed}", lambda: made(trace, fraction, seed))
+    result = replay_sample(trace, part, gpu, fraction, model or None)
+    return Found({name: entry["value"] for name, entry in result.summary.items()})
+
+
 def predicted(trace: Trace, gpu: Gpu, _model: str, options: Mapping[str, Any]) -> Found:
     """The metrics of Table I as Zatel predicts them; its groups are replayed in this process, one after the other."""
     from rayplay.formats.edit.filter import filter_to_many
@@ -67,4 +83,5 @@ METHODS: dict[str, Callable[[Trace, Gpu, str, Mapping[str, Any]], Found]] = {
     "replay": replayed,
     "estimate": estimated,
     "predict": predicted,
+    "sample": sampled,
 }

@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rayplay.formats.guard.errors import UserError
 
 READY_SECONDS = 300.0  # until machine code is loaded, or compiled for the first time
+GOODBYE_SECONDS = 2.0  # for idle processes to end by themselves
 MOST_BYTES = 1 << 20
 
 
@@ -101,5 +103,8 @@ class Nursery:
 
     def _end(self) -> None:
         self.control.close()
+        if not self.running:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(GOODBYE_SECONDS)
         self._process.kill()
         self._process.wait()

@@ -51,17 +51,15 @@ def render(subject: str, out: Path, options: dict[str, Any]) -> None:
 
 def evaluated(task: dict[str, Any]) -> Outcome:
     """Evaluate a point and publish its result."""
-    from rayplay.formats.dataset.reader import open_trace
-    from rayplay.formats.place.location import location
-    from rayplay.replay.gpu.description import load
+    from rayplay.sweep.point.inputs import gpu_of, trace_of
     from rayplay.sweep.point.metrics import METHODS
 
     begun, begun_cpu, store = time.perf_counter(), time.process_time(), Store(task["store"])
     if (known := store.get(task["key"])) is not None:  # a scheduler gave the task to two workers
         return Outcome(task["key"], "done" if known.identity == task["identity"] else "different")
-    trace = open_trace(location(task["trace"]))
-    gpu = load(task["gpu"], task["assignments"], task["plugin"] or None)
-    check_same(task, trace, gpu)
+    trace, trace_digest = trace_of(task["trace"], task["method"])
+    gpu, gpu_digest = gpu_of(task)
+    check_same(task, trace_digest, gpu, gpu_digest)
     found = METHODS[task["method"]](trace, gpu, task["model"], task["options"])
     reached("computed", task["key"])
     described: dict[str, Any] = {"gpu": dataclasses.asdict(gpu)}
@@ -81,16 +79,12 @@ def evaluated(task: dict[str, Any]) -> Outcome:
             shutil.rmtree(beside.parent, ignore_errors=True)
 
 
-def check_same(task: dict[str, Any], trace: Any, gpu: Any) -> None:
+def check_same(task: dict[str, Any], trace: str, gpu: Any, gpu_digest: str) -> None:
     """``UserError`` unless trace, GPU, plug-in and sources are here as they were where the sweep was planned."""
-    from rayplay.sweep.plan.gpus import Gpus
     from rayplay.sweep.plan.keys import engine
-    from rayplay.zatel.replays.result_cache import trace_identity
 
     plugin = gpu.plugin.digest if gpu.plugin is not None else None
-    here = {
-        "trace": trace_identity(trace), "gpu": Gpus().digest(gpu), "plugin": plugin, "engine": engine(task["method"]),
-    }  # fmt: skip
+    here = {"trace": trace, "gpu": gpu_digest, "plugin": plugin, "engine": engine(task["method"])}
     for part, digest in here.items():
         if digest != task["identity"][part]:
             raise UserError(

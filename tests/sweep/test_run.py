@@ -11,12 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from rayplay.formats.dataset.memory import MemorySource
+from rayplay.replay import simulate
+from rayplay.replay.gpu.description import load
 from rayplay.sweep.drive.run import How, run
 from rayplay.sweep.plan.plan import make_plan
+from rayplay.sweep.point import inputs
 from rayplay.sweep.point.nursery import Nursery
+from rayplay.sweep.point.perform import perform
 from rayplay.sweep.space.file import given
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
+from tests.sweep import conftest
 from tests.sweep.conftest import command, counted, environment, planned, tables, toml
 
 
@@ -246,3 +252,22 @@ def test_why_a_point_runs_again(study: Path) -> None:
     assert changed != text
     (study / "mobile.toml").write_text(changed)
     assert "4: the GPU has other values" in command(study, "plan", "study.toml").stdout
+
+
+def test_a_trace_that_is_held_in_memory_gives_the_metrics_of_its_file(tmp_path: Path) -> None:
+    """Points of a process share one decoding; another content takes its place."""
+    plan = planned(str(tmp_path / "s"), points=3)
+    for each in plan.planned:
+        perform(plan.task(each))
+    (held,) = inputs._HELD
+    assert held == plan.planned[0].identity["trace"]
+    assert isinstance(inputs._HELD[held].source, MemorySource)
+    for number, each in enumerate(plan.planned):
+        entry = plan.store.get(each.key or "")
+        found = simulate(conftest.SAMPLE, load("mobile", [f"l1.latency_cycles={20 + number}"]))
+        assert entry is not None
+        assert entry.metrics == {name: metric["value"] for name, metric in found.summary.items()}
+    trace = inputs._HELD[held]
+    assert inputs.held("another", lambda: trace) is trace
+    assert list(inputs._HELD) == ["another"]
+    inputs._HELD.clear()

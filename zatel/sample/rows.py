@@ -136,19 +136,27 @@ def _taken(trace: Trace, held: Held, chosen: np.ndarray, names: list[str]) -> di
 
 def kept_rows(trace: Trace, held: Held, kept: Kept, chosen: np.ndarray, first: np.ndarray) -> Rows:
     """``read_rows``, of which the cache keeps the rows of what the warps did."""
-    if arrays := kept.load("rows", chosen):
-        tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}
-        for key, values in arrays.items():
-            name, _, column = key.partition(".")
-            if column:
-                tables.setdefault(name, {})[column] = values
-        return Rows(tables, arrays["line"], arrays["sectors"], {})
+    if found := known_rows(trace, kept, chosen):
+        return found
     rows = read_rows(trace, held, chosen, first)
     if not rows.left:
         did = {name: columns for name, columns in rows.tables.items() if name in REPLAYED_COLUMNS}
         arrays = {f"{name}.{column}": values for name, columns in did.items() for column, values in columns.items()}
         kept.keep(arrays | {"line": rows.line, "sectors": rows.sectors}, "rows", chosen)
     return rows
+
+
+def known_rows(trace: Trace, kept: Kept, chosen: np.ndarray) -> Rows | None:
+    """The rows that the cache has of the chosen; None without them."""
+    arrays = kept.load("rows", chosen)
+    if not arrays:
+        return None
+    tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}
+    for key, values in arrays.items():
+        name, _, column = key.partition(".")
+        if column:
+            tables.setdefault(name, {})[column] = values
+    return Rows(tables, arrays["line"], arrays["sectors"], {})
 
 
 def as_source(trace: Trace, rows: Rows, chosen: np.ndarray) -> MemorySource:
