@@ -20,8 +20,8 @@ after a launch of the same (warm). LAUNCH.toml may be the word suite: latencies 
 Writes FILE.csv: a row a launch or quantity; card, driver, clocks, date and command as comments."""
 CORRELATE = """Hold a GPU description against measured rows (docs/hardware.md): the suite of micro-benchmarks is traced,
 replayed on the description and compared with MEASURED.csv, quantity by quantity; or, with --trace, the launches of a
-trace with the kernel times of rayplay time, or with the counters of Nsight Compute (ncu --csv). Every row appears; one that is not compared says why. Rows for calibration
-and rows that only check are counted apart."""
+trace with the kernel times of rayplay time, or with the counters of Nsight Compute (ncu --csv). Every row appears; one
+that is not compared says why. Rows for calibration and rows that only check are counted apart."""
 STUDY = """Hold every description of a card against every measured row that comes with the package, and write
 README.md, rows.csv, verdicts.json and plots (make correlate)."""
 MEASURED = Path(__file__).parent / "measured"
@@ -92,8 +92,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def known_measured() -> dict[str, Path]:
-    """Measurements that come with the package, by name."""
-    return {path.stem: path for path in sorted(MEASURED.glob("*.csv"))}
+    """Measurements of one card that come with the package, by name; the tables of many cards are the study's."""
+    return {path.stem: path for path in sorted(MEASURED.glob("*.csv")) if not path.stem.startswith("published_")}
 
 
 def measured_file(given: str) -> Path:

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Study:
             for name in tqdm(self.names, desc="micro-benchmarks", leave=False, disable=None):
                 gpu = load(name)
                 key = self.key("suite", gpu, suite=text_digest(program()), quick=self.quick)
-                values = self.results.of(key, lambda gpu=gpu: [asdict(each) for each in traced.replay(gpu)])
+                values = self.results.of(key, partial(simulated, traced, gpu))
                 known[name] = [Simulated(**each) for each in values]
         for row in rows:
             yield self.quantity(row, known)
@@ -121,6 +122,11 @@ class Study:
 
 
 LATENCIES = ["l1_hit", "l2_hit", "shared_load", "dram", "ptx:add.u32", "ptx:ffma", "ptx:ex2.approx", "ptx:div.u32"]
+
+
+def simulated(traced: TracedSuite, gpu: Gpu) -> list[dict[str, Any]]:
+    """The suite on a description, as JSON has it."""
+    return [asdict(each) for each in traced.replay(gpu)]
 
 
 def at_clock(gpu: Gpu, clock_khz: int) -> Gpu:

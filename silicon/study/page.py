@@ -3,11 +3,11 @@
 import csv
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rayplay.formats.place.publish import atomic_file
-from rayplay.silicon.correlate import CHECK
+from rayplay.silicon.correlate import CHECK, Errors
 from rayplay.silicon.study import plot, tables
 from rayplay.silicon.study.rays import RATIO
 from rayplay.silicon.study.results import BANDWIDTH, COLUMNS, LATENCY, THROUGHPUT, TIME, Compared
@@ -110,7 +110,7 @@ def verdict_cells(each: Verdict) -> list[str]:
     ]
 
 
-def group_cells(group: tuple) -> list[str]:  # type: ignore[type-arg]  # as ``groups`` yields
+def group_cells(group: tuple[str, str, str, int, Errors | None]) -> list[str]:
     """A row of the errors."""
     name, kind, use, count, errors = group
     if errors is None:
@@ -126,7 +126,7 @@ def row_cells(row: Compared) -> list[str]:
             row.reason or "not known", row.source]  # fmt: skip
 
 
-def table(head: str, rows: Iterator[list[str]] | map) -> Iterator[str]:  # type: ignore[type-arg]
+def table(head: str, rows: Iterable[list[str]]) -> Iterator[str]:
     """A Markdown table."""
     yield f"| {head.replace('|', ' | ')} |"
     yield "|" + "---|" * (head.count("|") + 1)

@@ -110,5 +110,5 @@ def ratio(what: str, card: str, one: Compared, other: Compared) -> Compared:
     assert other.modelled is not None
     return Compared(
         one.description, card, THROUGHPUT, what, RATIO, one.measured / other.measured, one.modelled / other.modelled,
-        "check", "", one.source,
+        "check", tables.reason_of(card, what, one.source), one.source,
     )  # fmt: skip

@@ -11,7 +11,6 @@ from rayplay.silicon.study.results import BANDWIDTH, LATENCY, THROUGHPUT, TIME, 
 
 NEVER_FITTED = ("card-gtx1650", "card-rtx3060ti", "card-rtx3070ti", "card-rtx3080", "card-h100")
 """Descriptions of cards with kernel times of which no row was used: they have their family's values."""
-FAMILY_OF_FITTED = "rows of another card of the family set its latencies"
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,8 @@ def verdicts(rows: Sequence[Compared]) -> list[Verdict]:
     ):
         made.append(_bound(name, "mean absolute error", error, mine, np.mean))
         found = _errors(mine)
-        made.append(
-            Verdict(name, "correlation of logarithms", least, found and found.log_correlation, len(mine), least=True)
-        )
+        reached = None if found is None else found.log_correlation
+        made.append(Verdict(name, "correlation of logarithms", least, reached, len(mine), least=True))
     made.append(
         _bound(
             "ratios of ray-tracing throughput between scenes and between cards",
