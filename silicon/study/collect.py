@@ -35,7 +35,7 @@ NO_CARD = "no description of this card"
 class Study:
     """Rows of the study.
 
-    results  keeps what is finished.
+    results  keeps finished tasks.
     only     descriptions that are replayed; empty for all.
     quick    one size a kernel, the shortest, and no bandwidths of a whole GPU.
     """

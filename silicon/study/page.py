@@ -44,8 +44,9 @@ def write_plots(rows: Sequence[Compared], folder: Path) -> Iterator[tuple[str, s
             shown = [row for row in mine if card in ("", row.description)]
             if len(shown) > (0 if not card else MORE_THAN_ONE):
                 title = f"{name.replace('-', ' ')}, {card or 'all cards'}"
-                file = f"{name}{'-' if card else ''}{card.removeprefix('card-')}.svg"
+                file = f"{name}/{card.removeprefix('card-') or 'all'}.svg"
                 units = sorted({row.unit for row in shown})
+                (folder / name).mkdir(exist_ok=True)
                 (folder / file).write_text(plot.scatter(shown, title, units[0] if len(units) == 1 else "each its unit"))
                 yield f"plots/{file}", title
 

@@ -105,7 +105,7 @@ def test_the_page_is_the_same_bytes_twice(rows: list[Compared], tmp_path: Path) 
         write(rows, tmp_path / name, "make correlate")
         texts.append({p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.*")})
     assert texts[0] == texts[1]
-    assert Path("plots/kernel-times-gtx1650.svg") in texts[0]
+    assert Path("plots/kernel-times/gtx1650.svg") in texts[0]
     assert texts[0][Path("rows.csv")].count(b"\n") == len(rows) + 1
 
 
