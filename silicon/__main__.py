@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     correlated.add_argument("--plot", type=Path, metavar="FILE.svg", help="also draw measured against modelled values")
     study = verbs.add_parser("study", help="every described card beside every measured row", description=STUDY)
     study.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="page, table and plots")
-    study.add_argument("--store", type=Path, metavar="FOLDER", help="keeps what is finished (default: nothing)")
+    study.add_argument("--store", type=Path, metavar="FOLDER", help="keeps finished tasks (default: nothing)")
     study.add_argument("--cards", nargs="*", default=[], metavar="NAME", help="descriptions (default: all)")
     study.add_argument("--quick", action="store_true", help="a part that takes a minute")
     add_limits(capture, timed, correlated, study)
