@@ -100,6 +100,7 @@ def split_counts(rows: Sequence[Compared], name: str) -> list[str]:
 def verdict_cells(each: Verdict) -> list[str]:
     """A row of the verdicts."""
     shown = "{:.2f}" if each.least else "{:.0%}"
+    holds = "no rows" if each.reached is None else "yes" if each.holds else "**no**"
     reached = "-" if each.reached is None else f"{each.reached:.3f}" if each.least else f"{each.reached:.1%}"
     return [
         each.what,
@@ -107,7 +108,7 @@ def verdict_cells(each: Verdict) -> list[str]:
         shown.format(each.asked),
         reached,
         str(each.rows),
-        "yes" if each.holds else "**no**",
+        holds,
     ]
 
 

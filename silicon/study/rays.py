@@ -27,7 +27,7 @@ UNIT, RATIO = "Mpaths/s", "ratio"
 
 
 def throughputs(study: Study) -> list[Compared]:
-    """Rows of the table: paths a second, then ratios of those of one rig."""
+    """Rows of the table: paths a second, then their ratios within a rig."""
     warps = QUICK_WARPS if study.quick else WARPS
     absolute: list[tuple[str, Compared]] = []
     with tempfile.TemporaryDirectory(prefix="rayplay-correlate-") as folder:
