@@ -192,7 +192,7 @@ def _study(options: argparse.Namespace) -> int:
 
     unknown = set(options.cards) - set(descriptions())
     if unknown:
-        raise UserError(f"--cards: {min(unknown)} is none of {', '.join(descriptions())}")
+        raise UserError(f"--cards: {min(unknown)} is not one of {', '.join(descriptions())}")
     study = Study(Results(options.store), options.cards, options.quick)
     found = write([*study.rows(), *throughputs(study)], options.out, f"make correlate{' QUICK=1' * options.quick}")
     answer(options, ["  ".join(verdict_cells(each)) for each in found], lambda: [each.record() for each in found])

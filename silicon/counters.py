@@ -22,7 +22,7 @@ def is_nsight(path: Path) -> bool:
         with path.open(encoding="utf-8", errors="replace") as file:
             return any(f'"{NAME}"' in line for _, line in zip(range(MOST_LINES), file, strict=False))
     except OSError:
-        return False  # whoever reads it says why
+        return False  # its reader says why
 
 
 MOST_LINES = 10_000  # in which a header is looked for

@@ -16,7 +16,7 @@ COLUMNS = ("description", "card", "kind", "what", "unit", "measured", "modelled"
 
 @dataclass(frozen=True)
 class Compared:
-    """One measured value beside the model's, None where there is none and ``reason`` says why.
+    """One measured value beside the model's, None where it has no value and ``reason`` says why.
 
     use     ``calibration`` or ``check`` (``silicon/split.toml``).
     reason  why it was not compared, or the known reason of its error.
