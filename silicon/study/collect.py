@@ -51,7 +51,7 @@ class Study:
         return [*self.quantities(), *self.times()]
 
     def key(self, task: str, gpu: Gpu, **more: Any) -> dict[str, Any]:
-        """What decides a task's result."""
+        """Everything that decides a task's result."""
         return {"task": task, "gpu": asdict(gpu), "code": self.code, **more}
 
     def quantities(self) -> Iterator[Compared]:

@@ -1,4 +1,4 @@
-"""What ``make correlate`` writes: one CSV with every row, plots, verdicts, and the page that holds them together."""
+"""Files of ``make correlate``: one CSV with every row, plots, verdicts, and the page that holds them together."""
 
 import csv
 import json
