@@ -31,7 +31,7 @@ TUNER := docs/tuner/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper estimate-study policies crisp tuner sweep test test-all check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper estimate-study policies correlate crisp tuner sweep test test-all check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -116,6 +116,9 @@ sweep: $(SETUP_TEST) $(CODE) ## the example study: 4 scenes x 24 designs into do
 	$(BIN)/python -m rayplay sweep run examples/sweeps/rt-units.toml --store build/sweep
 	$(BIN)/python -m rayplay sweep report examples/sweeps/rt-units.toml --store build/sweep --out docs/sweep/rt-units.html
 	$(BIN)/python -m rayplay sweep collect examples/sweeps/rt-units.toml --store build/sweep --out docs/sweep/rt-units.parquet
+
+correlate: | $(CODE) ## every described card beside every measured row: docs/hardware (QUICK=1: a part, into build/hardware; CARDS=: some)
+	$(BIN)/python -m silicon study $(if $(QUICK),--quick) $(if $(CARDS),--cards $(CARDS)) --out $(if $(QUICK)$(CARDS),build,docs)/hardware --store build/correlate
 
 policies: $(SETUP_TEST) $(CODE) ## studies of example policies and published ideas: docs/policies (QUICK=1: smaller; TRACES=: others)
 	$(BIN)/python -m bench.policies $(TRACES) --set sm.count=2 $(if $(QUICK),--quick) --out docs/policies

@@ -12,6 +12,8 @@ LAYERS = (
     "measure",
     "simulate",
     "correlate",
+    "counters",
     "fit",
+    "study",
 )
 """Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""

@@ -20,8 +20,10 @@ after a launch of the same (warm). LAUNCH.toml may be the word suite: latencies 
 Writes FILE.csv: a row a launch or quantity; card, driver, clocks, date and command as comments."""
 CORRELATE = """Hold a GPU description against measured rows (docs/hardware.md): the suite of micro-benchmarks is traced,
 replayed on the description and compared with MEASURED.csv, quantity by quantity; or, with --trace, the launches of a
-trace with the kernel times of rayplay time. Every row appears; one that is not compared says why. Rows for calibration
-and rows that only check are counted apart."""
+trace with the kernel times of rayplay time, or with the counters of Nsight Compute (ncu --csv). Every row appears; one
+that is not compared says why. Rows for calibration and rows that only check are counted apart."""
+STUDY = """Hold every description of a card against every measured row that comes with the package, and write
+README.md, rows.csv, verdicts.json and plots (make correlate)."""
 MEASURED = Path(__file__).parent / "measured"
 DEVICES = ("cuda", "executor")
 SUITE = "suite"
@@ -35,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def perform(options: argparse.Namespace) -> int:
     """Run the verb that ``options`` name."""
-    return {"capture": _capture, "time": _time, "correlate": _correlate}[options.verb](options)
+    return {"capture": _capture, "time": _time, "correlate": _correlate, "study": _study}[options.verb](options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     names = ", ".join(known_measured())
     correlated.add_argument(
         "--measured", type=measured_file, required=True, metavar="MEASURED.csv",
-        help=f"measured quantities or kernel times; a file, or the name of one of the package: {names}",
+        help=f"measured quantities, kernel times or counters; a file, or the name of one of the package: {names}",
     )  # fmt: skip
     correlated.add_argument("--card", metavar="NAME", help="the card whose rows count, where the file has several")
     correlated.add_argument(
@@ -78,14 +80,20 @@ def parser() -> argparse.ArgumentParser:
         help="shortest time that is compared (default: %(default)s)",
     )
     correlated.add_argument("--out", type=Path, metavar="FILE.csv", help="also write every row there")
-    add_limits(capture, timed, correlated)
+    correlated.add_argument("--plot", type=Path, metavar="FILE.svg", help="also draw measured against modelled values")
+    study = verbs.add_parser("study", help="every described card beside every measured row", description=STUDY)
+    study.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="page, table and plots")
+    study.add_argument("--store", type=Path, metavar="FOLDER", help="keeps finished tasks (default: nothing)")
+    study.add_argument("--cards", nargs="*", default=[], metavar="NAME", help="descriptions (default: all)")
+    study.add_argument("--quick", action="store_true", help="a part that takes a minute")
+    add_limits(capture, timed, correlated, study)
     add_instructions(capture)
     return made
 
 
 def known_measured() -> dict[str, Path]:
-    """Measurements that come with the package, by name."""
-    return {path.stem: path for path in sorted(MEASURED.glob("*.csv"))}
+    """Measurements of one card that come with the package, by name; the tables of many cards are the study's."""
+    return {path.stem: path for path in sorted(MEASURED.glob("*.csv")) if not path.stem.startswith("published_")}
 
 
 def measured_file(given: str) -> Path:
@@ -128,9 +136,15 @@ def _time(options: argparse.Namespace) -> int:
 def _correlate(options: argparse.Namespace) -> int:
     from rayplay.replay.gpu.description import load
     from rayplay.silicon import correlate
+    from rayplay.silicon.counters import compare_counters, is_nsight
     from rayplay.silicon.simulate import simulate_launches, simulate_suite
 
     gpu = load(options.gpu)
+    if is_nsight(options.measured):
+        if options.trace is None:
+            raise UserError(f"{options.measured}: counters are compared with a trace: --trace NAME.trace")
+        found = compare_counters(options.measured, options.trace, gpu, options.card, options.least_us)
+        return _correlated(options, gpu.name, found)
     rows = correlate.choose_card(options.measured, correlate.read_measured(options.measured), options.card)
     times = correlate.is_times(rows)
     if times != (options.trace is not None):
@@ -144,10 +158,44 @@ def _correlate(options: argparse.Namespace) -> int:
         wanted = [row["quantity"] for row in rows]
         (simulated,) = simulate_suite([gpu], wanted).values()
         found = correlate.compare_suite(options.measured, rows, simulated, 1e3 * gpu.sm.clock_khz)
-    records = correlate.records_of(gpu.name, found)
+    return _correlated(options, gpu.name, found)
+
+
+def _correlated(options: argparse.Namespace, name: str, found: list[Any]) -> int:
+    """Print rows and errors, and write them."""
+    from rayplay.formats.place.publish import atomic_file
+    from rayplay.silicon import correlate
+    from rayplay.silicon.study import plot
+    from rayplay.silicon.study.results import Compared
+
+    records = correlate.records_of(name, found)
     if options.out:
         write_csv(options.out, records)
-    answer(options, correlate.lines_of(gpu.name, found), lambda: records)
+    shown = [
+        Compared(name, row.card, "", row.quantity, row.unit, row.measured, row.simulated, row.split, "", "")
+        for row in found
+        if row.simulated
+    ]
+    if options.plot and shown:
+        with atomic_file(options.plot) as partial:
+            partial.write_text(plot.scatter(shown, f"{name} beside {shown[0].card}", "each its unit"))
+    answer(options, correlate.lines_of(name, found), lambda: records)
+    return 0
+
+
+def _study(options: argparse.Namespace) -> int:
+    from rayplay.silicon.study.collect import Study
+    from rayplay.silicon.study.page import verdict_cells, write
+    from rayplay.silicon.study.rays import throughputs
+    from rayplay.silicon.study.results import Results
+    from rayplay.silicon.study.tables import descriptions
+
+    unknown = set(options.cards) - set(descriptions())
+    if unknown:
+        raise UserError(f"--cards: {min(unknown)} is not one of {', '.join(descriptions())}")
+    study = Study(Results(options.store), options.cards, options.quick)
+    found = write([*study.rows(), *throughputs(study)], options.out, f"make correlate{' QUICK=1' * options.quick}")
+    answer(options, ["  ".join(verdict_cells(each)) for each in found], lambda: [each.record() for each in found])
     return 0
 
 

@@ -191,7 +191,7 @@ def errors_of(rows: Sequence[Row]) -> Errors | None:
     relative = np.abs(s - h) / h
     positive = (s > 0) & (h > 0)
     logs = np.log(pairs[positive]).T
-    spread = positive.sum() > 2 and logs.std(axis=1).min() > 0
+    spread = positive.sum() > 2 and logs.std(axis=1).min() > 1e-12  # of equal values
     return Errors(
         len(pairs), float(relative.mean()), float(relative.max()), float(np.median(relative)),
         float(np.abs(s - h).sum() / h.sum()), float((2 * np.abs(s - h) / (s + h)).mean()),

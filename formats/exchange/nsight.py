@@ -1,7 +1,10 @@
 """Import measurements of Nsight Compute as a result to compare with: ``ncu --csv --page raw > FILE.csv``.
 
-The raw page has a column per metric, a row of units and a row per launch; the default page of ``--csv`` has a row per
-launch and metric. Both are read. Rayplay's metrics are computed from the metrics present; others are left out.
+Four layouts are read: the raw page has a column per metric, a row of units and a row per launch; the default page of
+``--csv`` has a row per launch and metric, and rows of rules, which have no metric; ``--print-summary per-kernel`` a row
+per kernel and metric, of which Average counts, once for each of its Invocations; with NVTX more columns, which are not
+looked at. Lines before the header are the program's own. Rayplay's metrics are computed from the metrics present;
+others are left out.
 """
 
 import csv
@@ -24,6 +27,15 @@ _UNIT = re.compile(r"([numKMGT]?)(byte|s|second|inst|cycle|sector|thread|warp|bl
 NAME, ID, STREAM = "Kernel Name", "ID", "Stream"
 CYCLES = ("gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "sm__cycles_elapsed.avg")
 WARP_INSTRUCTIONS = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
+INVOCATIONS, AVERAGE, MOST_INVOCATIONS = "Invocations", "Average", 100_000
+_NAMED = {
+    "Elapsed Cycles": "gpc__cycles_elapsed.max", "Duration": "gpu__time_duration.sum",
+    "Executed Instructions": "smsp__inst_executed.sum", "L1/TEX Hit Rate": "l1tex__t_sector_hit_rate.pct",
+    "L2 Hit Rate": "lts__t_sector_hit_rate.pct",
+    "DRAM Throughput": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "Achieved Occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
+}  # fmt: skip
+"""Labels of the details page, and the metrics behind them."""
 THREAD_INSTRUCTIONS = ("smsp__thread_inst_executed_pred_on.sum", "smsp__thread_inst_executed.sum")
 
 
@@ -135,11 +147,7 @@ def _stream(launch: Launch) -> int:
 
 def read_launches(path: Path) -> list[Launch]:
     """Name and metrics, in base units, of each launch in a CSV file."""
-    lines = [
-        line
-        for line in read_text(path, "CSV file", LIST_BYTES).splitlines()
-        if line.strip() and not line.startswith("==")
-    ]
+    lines = _from_header(read_text(path, "CSV file", LIST_BYTES).splitlines())
     try:
         rows = list(csv.reader(lines, strict=True))
     except csv.Error as error:
@@ -149,10 +157,20 @@ def read_launches(path: Path) -> list[Launch]:
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
             raise FormatError(f"{path}: row {number} must have {len(rows[0])} columns, found {len(row)}")
-    launches = _from_long(path, rows) if "Metric Name" in rows[0] else _from_wide(path, rows)
+    if INVOCATIONS in rows[0]:
+        launches = _from_summary(path, rows)
+    else:
+        launches = _from_long(path, rows) if "Metric Name" in rows[0] else _from_wide(path, rows)
     if not launches:
         raise FormatError(f"{path}: must hold at least one launch")
     return launches
+
+
+def _from_header(lines: list[str]) -> list[str]:
+    """Lines from the header on, without Nsight's messages; before it, a program's output may stand."""
+    kept = [line for line in lines if line.strip() and not line.startswith("==")]
+    header = next((at for at, line in enumerate(kept) if f'"{NAME}"' in line or f",{NAME}," in f",{line},"), 0)
+    return kept[header:]
 
 
 def _from_wide(path: Path, rows: list[list[str]]) -> list[Launch]:
@@ -178,16 +196,46 @@ def _from_long(path: Path, rows: list[list[str]]) -> list[Launch]:
         if STREAM in place:
             launch[STREAM] = row[place[STREAM]]
         unit = row[place["Metric Unit"]] if "Metric Unit" in place else ""
-        metric = row[place["Metric Name"]]
+        metric = _NAMED.get(row[place["Metric Name"]], row[place["Metric Name"]])
+        if not metric:  # the row of a rule
+            continue
         launch[metric] = _number(row[place["Metric Value"]], unit, f"{path}: row {number}, {metric}")
     return list(launches.values())
+
+
+def _from_summary(path: Path, rows: list[list[str]]) -> list[Launch]:
+    """The summary of ``--print-summary per-kernel``: each kernel's averages, once for each invocation."""
+    place = {name: column for column, name in enumerate(rows[0])}
+    missing = [name for name in ("Metric Name", "Metric Unit", AVERAGE) if name not in place]
+    if missing:
+        raise FormatError(f"{path}: must have the column {missing[0]!r}")
+    kernels: dict[str, tuple[int, Launch]] = {}
+    for number, row in enumerate(rows[1:], 2):
+        name, times = row[place[NAME]], row[place[INVOCATIONS]].replace(",", "")
+        if not times.isdecimal() or len(times) > 6 or not 1 <= int(times) <= MOST_INVOCATIONS:
+            raise FormatError(
+                f"{path}: row {number}, {INVOCATIONS}: must be 1 to {MOST_INVOCATIONS}, found {times[:50]!r}"
+            )
+        metric = _NAMED.get(row[place["Metric Name"]], row[place["Metric Name"]])
+        _, launch = kernels.setdefault(name, (int(times), {NAME: name}))
+        launch[metric] = _number(row[place[AVERAGE]], row[place["Metric Unit"]], f"{path}: row {number}, {metric}")
+    if sum(times for times, _ in kernels.values()) > MOST_INVOCATIONS:
+        raise FormatError(f"{path}: must have at most {MOST_INVOCATIONS} invocations")
+    return [dict(launch) for times, launch in kernels.values() for _ in range(times)]
+
+
+def _value(text: str) -> float:
+    """A number with separators of thousands, or with a decimal comma: a comma before three digits separates."""
+    if text.count(",") == 1 and "." not in text and len(text.partition(",")[2]) != 3:
+        return float(text.replace(",", "."))
+    return float(text.replace(",", ""))
 
 
 def _number(text: str, unit: str, place: str) -> str | float:
     """The value in base units; other text stays text where no metric needs it."""
     needed = any(place.endswith(f" {name}") for source in SOURCES.values() for name in source.all_names())
     try:
-        value = float(text.replace(",", ""))
+        value = _value(text)
     except ValueError:
         if needed and text:
             raise FormatError(f"{place}: must be a number, found {text[:50]!r}") from None

@@ -47,10 +47,7 @@ def tree(words: list[str]) -> argparse.ArgumentParser:
         chosen, rest = split(words)
     except (UserError, IndexError):
         chosen, rest = "", []
-    has_more = any(verb.startswith(f"{chosen} ") for verb in VERBS)
-    if has_more and len(rest) < 2 and not "".join(rest).startswith("-"):
-        chosen = ""  # the word that is being written may be the second one of a verb
-    _add(top, sorted(VERBS), chosen)
+    _add(top, sorted(VERBS))
     if chosen in VERBS:
         try:
             found: argparse.ArgumentParser = parser_of(chosen, rest)
@@ -62,14 +59,14 @@ def tree(words: list[str]) -> argparse.ArgumentParser:
     return top
 
 
-def _add(top: argparse.ArgumentParser, verbs: list[str], chosen: str) -> None:
+def _add(top: argparse.ArgumentParser, verbs: list[str]) -> None:
     """Sub-parsers of one word, and below them the second words."""
     made = top.add_subparsers()
     for name in dict.fromkeys(verb.partition(" ")[0] for verb in verbs):
         below = [verb.removeprefix(f"{name} ") for verb in verbs if verb.startswith(f"{name} ")]
         sub = made.add_parser(name, add_help=False)
-        if below and not (chosen == name and name in VERBS):
-            _add(sub, below, "")
+        if below:
+            _add(sub, below)
 
 
 def _replace(top: argparse.ArgumentParser, path: list[str], found: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ HELP_WIDTH = 100  # letters
 SAME = (
     (r"python -m formats (show|compare)", r"rayplay \1"),
     (r"python -m formats", "rayplay data"),
-    (r"python -m replay --explain", "rayplay gpus explain"),
+    (r"python -m replay --explain", "rayplay gpu show"),
     (r"python -m tracer (render|launch|network)", "rayplay trace"),
     (r"python -m (?:tracer|zatel)", "rayplay"),
     (r"python -m (replay|ptx|tuner|sweep)", r"rayplay \1"),

@@ -21,8 +21,8 @@ def parser(verb: str) -> Parser:
     made = Parser(f"rayplay {verb}", formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("traces", nargs="+", metavar="TRACE", help="traces to replay; a name needs no suffix")
     made.add_argument(
-        "--gpu", action="append", metavar="GPU[,GPU...]", help="names of rayplay gpus, .toml files, or gpgpusim.config "
-        f"files of Accel-Sim or Vulkan-Sim; repeatable (default: {DEFAULT_GPU})",
+        "--gpu", action="append", metavar="GPU[,GPU...]", help="names of rayplay gpu list, .toml files, or "
+        f"gpgpusim.config files of Accel-Sim or Vulkan-Sim; repeatable (default: {DEFAULT_GPU})",
     )  # fmt: skip
     made.add_argument("--out", type=location, metavar="NAME.result",
                       help="result to write, of one replay (default: results/TRACE-GPU.result)")  # fmt: skip

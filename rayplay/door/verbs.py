@@ -67,24 +67,24 @@ VERBS = {
     "replay": Verb("replay", "traces on GPUs to cycles and metrics", REPLAY_TEXT, (
         "rayplay replay sample --gpu rtx2060,mobile", "rayplay replay sample --gpu mobile --set rt.warps=1 --json",
     )),
-    "gpus": Verb("gpus", "list the GPUs; gpus explain, new, check, fit", (
-        "List the GPUs that come with the package. rayplay gpus explain GPU prints every value with unit, meaning and "
-        "source; rayplay gpus new NAME.toml writes a description to change."
-    ), ("rayplay gpus",)),
-    "gpus explain": Verb("gpus", "every value of a GPU with unit, meaning and source", (
+    "gpu list": Verb("gpu", "list the GPUs that come with the package", (
+        "List the GPUs that come with the package. rayplay gpu show GPU prints every value with unit, meaning and "
+        "source; rayplay gpu new NAME.toml writes a description to change."
+    ), ("rayplay gpu list",)),
+    "gpu show": Verb("gpu", "every value of a GPU with unit, meaning and source", (
         "Print every value of a GPU with its unit, its meaning and where it comes from, then what follows from them."
-    ), ("rayplay gpus explain mobile --set rt.warps=8",)),
-    "gpus new": Verb("gpus", "write a description of a GPU", (
+    ), ("rayplay gpu show mobile --set rt.warps=8",)),
+    "gpu new": Verb("gpu", "write a description of a GPU", (
         "Write the description of a GPU with values changed. It keeps the comments of the GPU it begins with, and is "
         "written only if every law of a description holds."
-    ), ("rayplay gpus new big.toml --base mobile --set sm.count=16 --set rt.warps=8", "rayplay gpus explain big.toml")),
-    "gpus check": Verb("gpus", "is a description complete and lawful?", (
+    ), ("rayplay gpu new big.toml --base mobile --set sm.count=16 --set rt.warps=8", "rayplay gpu show big.toml")),
+    "gpu check": Verb("gpu", "is a description complete and lawful?", (
         "Read a description, check every law, and name its own values that have no source beside them."
-    ), ("rayplay gpus new big.toml --base mobile --set rt.warps=8", "rayplay gpus check big.toml")),
-    "gpus fit": Verb("gpus", "a description fitted to a card's measured latencies", (
+    ), ("rayplay gpu new big.toml --base mobile --set rt.warps=8", "rayplay gpu check big.toml")),
+    "gpu fit": Verb("gpu", "a description fitted to a card's measured latencies", (
         "Fit values of a GPU, within bounds, to measured latencies: least squares over replays of micro-benchmarks. "
         "Prints what moved and what stays unexplained. Rows that only check (docs/hardware.md) are never read."
-    ), ("rayplay gpus fit published --card 'RTX 2070' --like rtx2060",)),
+    ), ("rayplay gpu fit published --card 'RTX 2070' --like rtx2060",)),
     "show": Verb("packaged", "the contents of a trace, result, prediction or profile", (
         "Print the columns with units and meaning, the rows and bytes, and the first rows of each table; of a result, "
         "every metric with its definition."
@@ -111,7 +111,7 @@ VERBS = {
     "whatif": Verb("packaged", "what changes of a GPU do, beside the noise floor", (
         "Replay the same sample of an image on changed designs, and on the unchanged GPU with a latency off by a cycle "
         "or two: a change below what such a trifle does says nothing. A change is KEY=VALUE, KEY*N or KEY/N with the "
-        "keys of rayplay gpus explain GPU; without any, a list of twelve."
+        "keys of rayplay gpu show GPU; without any, a list of twelve."
     ), ("rayplay whatif sample --gpu mobile --change 'rt.warps*2' --fraction 0.5",)),
     "estimate": Verb("packaged", "the metrics from a sample, with intervals", (
         "Estimate the metrics of a replay from a stratified sample of its CTAs, with a 95 % interval on each. "
@@ -247,7 +247,8 @@ VERBS = {
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
     "trace": ("trace", "draw", "shader", "animate", "scenes", "scene"),
-    "replay": ("replay", "gpus", "gpus explain", "gpus new", "gpus check", "gpus fit"),
+    "replay": ("replay",),
+    "gpu": tuple(verb for verb in VERBS if verb.startswith("gpu ")),
     "look": ("report", "show", "heat", "energy", "compare"),
     "silicon": ("capture", "time", "correlate"),
     "predict": ("whatif", "estimate", "predict", "scale", "paper"),
@@ -258,6 +259,7 @@ GROUPS = {
 }
 FAMILIES = {
     "silicon": "against a GPU of yours",
+    "gpu": "descriptions of GPUs: list, show, new, check, fit",
     "data": "files: check, convert, cut, join, exchange",
     "ptx": "programs: PTX text and SASS listings",
     "sweep": "many points: a design study",

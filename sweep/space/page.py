@@ -20,7 +20,7 @@ MEANING = {
     "scenes.samples": "of each pixel",
     "scenes.bounces": "as of `rayplay trace`",
     "scenes.camera": "as of `rayplay trace`",
-    "gpus": "names of `rayplay gpus`, or description files",
+    "gpus": "names of `rayplay gpu list`, or description files",
     "plugins": 'policies ([policies.md](policies.md)); `""` is the engine\'s own',
     "models": 'as of `replay --model`; `""` is its default',
     "methods": "`replay` (every metric), `estimate` (a sample, with intervals), `predict` (Zatel)",

@@ -44,7 +44,7 @@ def _of_folder(name: str) -> Verbs:
 
 def _of_gpu(name: str) -> Verbs:
     return {
-        "explain": (RAYPLAY, f"gpus explain {name}"),
+        "explain": (RAYPLAY, f"gpu show {name}"),
         "replay": (REPLAY, f"plain.trace --gpu {name} --model pipeline --out out.result"),
         "predict": (ZATEL, f"predict good.trace --gpu {name} --workers 1 --factor 1 --out out.prediction"),
         "estimate": (ZATEL, f"estimate good.trace --gpu {name} --fraction 0.8 --out out.json"),
@@ -134,7 +134,7 @@ VERBS: dict[str, Verbs] = {
     },
     "sass": _of_program("a.sass"),
     "network": {"network": (HYPA, "network a.toml --out out"), "trace": (RAYPLAY, "trace a.toml --out out")},
-    "gpu": {**_of_gpu("a.toml"), "new": (RAYPLAY, "gpus new out.toml --base a.toml")},
+    "gpu": {**_of_gpu("a.toml"), "new": (RAYPLAY, "gpu new out.toml --base a.toml")},
     "device": {"choose": (RAYPLAY, "tuner choose cornell --device a.toml --target-ms 1 --size 32x8 --most-rays 2")},
     "path": {
         "animate": (RAYPLAY, "animate cornell --path a.json --frames 2 --size 32x4 --gpu mobile --out out"),

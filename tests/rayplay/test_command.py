@@ -19,7 +19,7 @@ REPLAYING = {
     "sweep run", "sweep status", "sweep collect", "sweep report", "sweep prune",
 }  # fmt: skip
 CHEAP = (
-    "gpus", "gpus explain mobile", "show sample", "data check sample", "data stats sample", "data diff sample sample",
+    "gpu list", "gpu show mobile", "show sample", "data check sample", "data stats sample", "data diff sample sample",
     "data verify sample", "heat sample", "ptx cfg reduction", "ptx parse reduction", "ptx characterise reduction",
     "data select sample --ctas 0,4-7 --out part.trace",
 )  # fmt: skip
@@ -55,7 +55,7 @@ def test_the_overview_names_every_verb_once() -> None:
     assert all(f"  {verb:<18}{VERBS[verb].summary}" in overview() for verb in VERBS)
     assert all(family in overview(family) or VERBS for family in FAMILIES)
     assert split(["data", "check", "x"]) == ("data check", ["x"])
-    assert split(["gpus", "--json"]) == ("gpus", ["--json"])
+    assert split(["gpu", "list", "--json"]) == ("gpu list", ["--json"])
 
 
 @pytest.mark.parametrize("line", CHEAP)
@@ -76,7 +76,7 @@ def test_json_and_csv_hold_the_same_records(line: str, call: Callable[..., tuple
     [
         ("shwo x", "unknown name shwo; did you mean 'show'?"),
         ("data chek x", "data: unknown name chek; did you mean 'check'?"),
-        ("gpus explian mobile", "unknown argument explian"),
+        ("gpu shwo mobile", "gpu: unknown name shwo; did you mean 'show'?"),
         ("show sampl", "sampl: no such file; did you mean 'sample'?"),
         ("replay sampl", "sampl: no such trace; did you mean 'sample'?"),
         ("replay sample --gpu mobil", "did you mean 'mobile'?"),
@@ -89,9 +89,9 @@ def test_json_and_csv_hold_the_same_records(line: str, call: Callable[..., tuple
         ("trace cornell --workload shadow", "argument --workload: unknown name shadow; did you mean 'shadows'?"),
         ("whatif sample --gpu mobile --change rt.warp*2", "did you mean 'rt.warps'?"),
         ("heat sample --cost cycles", "--cost cycles: a trace knows work"),
-        ("gpus new x.toml --set rt.warps=0", "--set rt.warps: rt.warps must be at least 1, not 0"),
-        ("gpus new x.toml --set memory.count=7", "error: --set memory.count: "),
-        ("gpus new x.txt", "x.txt: must end in .toml"),
+        ("gpu new x.toml --set rt.warps=0", "--set rt.warps: rt.warps must be at least 1, not 0"),
+        ("gpu new x.toml --set memory.count=7", "error: --set memory.count: "),
+        ("gpu new x.txt", "x.txt: must end in .toml"),
         ("completion tcsh", "argument shell: unknown name tcsh; did you mean"),
     ],
 )

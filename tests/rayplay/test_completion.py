@@ -30,8 +30,8 @@ def completions(line: str, folder: Path) -> set[str]:
         ("rayplay replay sample --model pip", {"pipeline"}),
         ("rayplay trace corn", {"cornell"}),
         ("rayplay trace vec", {"vector_add"}),
-        ("rayplay gpus ex", {"explain"}),
-        ("rayplay gpus explain mo", {"mobile"}),
+        ("rayplay gpu s", {"show"}),
+        ("rayplay gpu show mo", {"mobile"}),
         ("rayplay completion f", {"fish"}),
     ],
 )

@@ -20,6 +20,6 @@ def test_the_commands_of_the_page_work(call: Call) -> None:
 
 
 def test_a_capacity_without_its_ways_is_refused_as_the_page_says(call: Call) -> None:
-    code, _, error = call("gpus", "new", "big.toml", "--base", "accelsim-rtx2060", "--set", "l2.bytes=6291456")
+    code, _, error = call("gpu", "new", "big.toml", "--base", "accelsim-rtx2060", "--set", "l2.bytes=6291456")
     assert code == 2
     assert "needs 16, 32 or 64 sets, not 128" in error

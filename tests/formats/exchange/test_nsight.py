@@ -54,9 +54,48 @@ def test_a_row_per_metric_is_read_too(tmp_path: Path) -> None:
     assert values(tmp_path / "a.result") == pytest.approx({"gpu_cycles": 4000, "l2_miss_rate": 0.2})
 
 
+WITH_RULES = """\
+my program says, "hello"
+==WARNING== Found outstanding GPU clock reset
+"ID","Process ID","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name",\
+"Metric Unit","Metric Value","Rule Name","Rule Type","Rule Description"
+"0","7","first","1","7","(256, 1, 1)","(8, 1, 1)","0","8.6","Speed","Elapsed Cycles","cycle","1,000","","",""
+"0","7","first","1","7","(256, 1, 1)","(8, 1, 1)","0","8.6","Speed","","","","Rule","OPT","Text, with commas"
+"0","7","first","1","7","(256, 1, 1)","(8, 1, 1)","0","8.6","Speed","Duration","usecond","2,5","","",""
+"""
+SUMMARY = """\
+"Process ID","Kernel Name","Invocations","Section Name","Metric Name","Metric Unit","Minimum","Maximum","Average"
+"7","first","3","Speed","Elapsed Cycles","cycle","900","1,100","1,000"
+"7","second","1","Speed","Elapsed Cycles","cycle","500","500","500"
+"""
+NVTX = LONG.replace('"ID",', '"ID","thread Domain:Push/Pop_Range:PL_Type:PL_Value",').replace('"0",', '"0","a:b",')
+
+
+def test_rows_of_rules_labels_and_a_decimal_comma(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(WITH_RULES)
+    import_nsight(tmp_path / "a.csv", tmp_path / "a.result")
+    assert values(tmp_path / "a.result") == pytest.approx({"gpu_cycles": 1000, "seconds": 2.5e-6})
+
+
+def test_a_summary_has_a_kernels_average_once_an_invocation(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(SUMMARY)
+    import_nsight(tmp_path / "a.csv", tmp_path / "a.result")
+    assert values(tmp_path / "a.result") == {"gpu_cycles": 3500}
+    assert open_result(tmp_path / "a.result").read("kernels")["name"].tolist() == ["first"] * 3 + ["second"]
+
+
+def test_columns_of_nvtx_are_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(NVTX.replace('"1","second"', '"1","a:b","second"'))
+    import_nsight(tmp_path / "a.csv", tmp_path / "a.result")
+    assert values(tmp_path / "a.result") == pytest.approx({"gpu_cycles": 4000, "l2_miss_rate": 0.2})
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (SUMMARY.replace('"3"', '"few"'), "row 2, Invocations: must be 1 to 100000, found 'few'"),
+        (SUMMARY.replace('"3"', '"100000"'), "must have at most 100000 invocations"),
+        (SUMMARY.replace('"Average"', '"Mean"'), "must have the column 'Average'"),
         ("a,b\n1,2\n", "must be CSV of Nsight Compute with a column 'Kernel Name'"),
         (LONG.replace('"90"', '"90","x"'), "row 5 must have 5 columns, found 6"),
         (LONG.replace('"1,000"', '"n/a"'), "row 2, gpc__cycles_elapsed.max: must be a number, found 'n/a'"),

@@ -1,4 +1,4 @@
-"""``rayplay gpus``: the GPUs that come with the package, what their values mean, and descriptions of one's own."""
+"""``rayplay gpu``: the GPUs that come with the package, what their values mean, and descriptions of one's own."""
 
 import argparse
 import dataclasses
@@ -20,25 +20,25 @@ SET_HELP = "change a value, such as rt.warps=8; repeatable"
 
 
 def parser(verb: str) -> Parser:
-    """The parser of ``gpus`` or of one of its verbs."""
+    """The parser of a verb of ``gpu``."""
     made = Parser(f"rayplay {verb}", formatter_class=argparse.RawDescriptionHelpFormatter)
-    if verb == "gpus":
+    if verb == "gpu list":
         made.set_defaults(perform=list_gpus)
         return made
-    if verb == "gpus fit":
+    if verb == "gpu fit":
         return fit_parser(made)
-    if verb == "gpus new":
+    if verb == "gpu new":
         made.add_argument("out", type=Path, metavar="NAME.toml", help="description to write")
         made.add_argument("--base", default="rtx2060", metavar="GPU", help="GPU to begin with (default: %(default)s)")
     else:
-        made.add_argument("gpu", metavar="GPU", help="a name of rayplay gpus, a .toml file, or a gpgpusim.config")
+        made.add_argument("gpu", metavar="GPU", help="a name of rayplay gpu list, a .toml file, or a gpgpusim.config")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments", help=SET_HELP)
-    made.set_defaults(perform={"gpus new": write_gpu, "gpus check": check_gpu}.get(verb, explain_gpu))
+    made.set_defaults(perform={"gpu new": write_gpu, "gpu check": check_gpu}.get(verb, show_gpu))
     return made
 
 
 def fit_parser(made: Parser) -> Parser:
-    """The options of ``gpus fit``."""
+    """The options of ``gpu fit``."""
     made.add_argument(
         "measured", metavar="MEASURED.csv", help="measured latencies, as rayplay time suite has; published"
     )
@@ -68,13 +68,13 @@ def list_gpus(arguments: argparse.Namespace) -> int:
 
 
 def overview(name: str, gpu: Gpu) -> Record:
-    """The columns of ``rayplay gpus``."""
+    """The columns of ``rayplay gpu list``."""
     counts = {"gpu": name, "sms": gpu.sm.count, "warps_per_sm": gpu.sm.warps, "core_clock_khz": gpu.sm.clock_khz}
     memory = {"l2_bytes": gpu.l2.bytes, "memory_controllers": gpu.memory.count}
     return counts | memory | {"dram_bytes_per_second": gpu.dram_bytes_per_second}
 
 
-def explain_gpu(arguments: argparse.Namespace) -> int:
+def show_gpu(arguments: argparse.Namespace) -> int:
     """Every value of a GPU with its unit, meaning and source, then the derived values."""
     lines = list(explain(arguments.gpu, arguments.assignments))  # first of all: an error stands alone
     for line in notes(arguments.gpu):
@@ -170,7 +170,7 @@ def write_description(out: Path, like: str, assignments: list[str]) -> Gpu:
 
 def description(name: str, like: str, values: dict[str, Any]) -> str:
     """The text of a GPU like another, with its own ``values`` by section."""
-    rows = [f"# {name}: what it does not give is as in {like}; rayplay gpus explain prints every value.", ""]
+    rows = [f"# {name}: what it does not give is as in {like}; rayplay gpu show prints every value.", ""]
     return "\n".join([*rows, *sections({"name": name, "like": like} | values, "")]) + "\n"
 
 

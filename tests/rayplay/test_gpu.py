@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rayplay
-from rayplay.door.gpus import value_records
+from rayplay.door.gpu import value_records
 from rayplay.replay.gpu.description import explain, load, shipped
 
 Records = Callable[..., list[dict[str, Any]]]
@@ -16,7 +16,7 @@ NAMES = list(shipped())
 
 
 def test_the_list_says_what_the_descriptions_say(records: Records) -> None:
-    found = records("gpus")
+    found = records("gpu", "list")
     assert [record["gpu"] for record in found] == NAMES
     assert [record["sms"] for record in found] == [load(name).sm.count for name in NAMES]
 
@@ -31,7 +31,7 @@ def test_every_value_is_explained(name: str) -> None:
 
 @pytest.mark.parametrize("base", NAMES)
 def test_a_new_description_is_the_base_with_the_values(base: str, records: Records, tmp_path: Path) -> None:
-    records("gpus", "new", "mine.toml", "--base", base, "--set", "rt.warps=8", "--set", "scheduler.policy=lrr")
+    records("gpu", "new", "mine.toml", "--base", base, "--set", "rt.warps=8", "--set", "scheduler.policy=lrr")
     expected = load(base, ["rt.warps=8", "scheduler.policy=lrr", "name=mine"])
     assert rayplay.Gpu.load(tmp_path / "mine.toml") == expected
     assert dataclasses.replace(expected, name=base) != load(base)
@@ -40,7 +40,7 @@ def test_a_new_description_is_the_base_with_the_values(base: str, records: Recor
 
 def test_a_description_is_never_replaced(call: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("precious")
-    code, _, error = call("gpus", "new", "mine.toml")
+    code, _, error = call("gpu", "new", "mine.toml")
     assert code == 2
     assert "exists already" in error
     assert (tmp_path / "mine.toml").read_text() == "precious"
