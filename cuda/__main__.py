@@ -10,6 +10,7 @@ from rayplay.formats.guard.first_use import first_use
 from rayplay.formats.place.location import location
 
 TRACER_SECONDS = 20  # to compile it
+STANDARD_ERROR = 2
 RUN = """Run a CUDA program, unmodified: its host code runs as it is, with a runtime library of ours in place of CUDA's,
 and its kernels are executed from their PTX and recorded. Build it with nvcc -cudart shared. What the program prints and
 computes is its own; NAME.trace has every launch, in order and with its stream (docs/programs/cuda.md). Words after
@@ -50,7 +51,7 @@ def perform(options: argparse.Namespace) -> int:
     from rayplay.tracer.launch import memcheck_note
 
     wants_records = getattr(options, "records", None) is not None
-    output = sys.stderr.fileno() if wants_records else None  # else the program's words would mix with them
+    output = STANDARD_ERROR if wants_records else None  # else the program's words would mix with them
     out = options.out or Path("traces") / f"{options.program.stem}.trace"
     with first_use("the tracer", TRACER_SECONDS):
         summary = run_program(

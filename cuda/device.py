@@ -150,7 +150,7 @@ class Device:
         return struct.pack(f"<II8Q{len(sizes)}I", len(self.kernels) - 1, len(sizes), *figures, *sizes)
 
     def _figures(self, kernel: Kernel) -> tuple[int, ...]:
-        """Shared, constant and local bytes, threads of a CTA, registers, versions, dynamic shared bytes at most."""
+        """Shared, constant and local bytes, threads of a CTA, registers, architectures, dynamic shared bytes at most."""
         shared = registers = local = 0
         try:
             linked = link_programs(((kernel.module, kernel.function),), kernel.libraries)
@@ -159,9 +159,9 @@ class Device:
         except UserError:
             pass  # a launch says it
         constant = sum(v.bytes for v in kernel.module.variables.values() if v.space == "const")
-        version = 10 * kernel.module.version[0] + kernel.module.version[1]
+        architecture = kernel.architecture  # virtual and real
         most = max(self.card.shared_bytes - shared, 0)
-        return shared, constant, local, _most_threads(kernel.function), registers, version, kernel.architecture, most
+        return shared, constant, local, _most_threads(kernel.function), registers, architecture, architecture, most
 
     def _variable(self, fields: Fields) -> bytes:
         binary, name = self._named(fields)

@@ -117,6 +117,8 @@ error_t_ cudaMemGetInfo(size_t *free_, size_t *total) {
 error_t_ cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
   if (!pointer || !bytes || is_arena(pointer)) return note(INVALID_VALUE);
   word start = (word)pointer & ~(PAGE - 1), size = ((word)pointer + bytes - start + PAGE - 1) & ~(PAGE - 1);
+  if ((word)&start >= start && (word)&start - start < size + (1 << 20)) /* frames in use would lose what they write */
+    return lacking("cudaHostRegister of memory on the stack");
   lock();
   error_t_ error = range_at(pointer) ? ALREADY_REGISTERED : OK;
   void *pages = NULL;
