@@ -150,7 +150,7 @@ class Device:
         return struct.pack(f"<II8Q{len(sizes)}I", len(self.kernels) - 1, len(sizes), *figures, *sizes)
 
     def _figures(self, kernel: Kernel) -> tuple[int, ...]:
-        """Shared, constant and local bytes, threads of a CTA, registers, architectures, dynamic shared bytes at most."""
+        """Shared, constant, local bytes, threads of a CTA, registers, architectures, dynamic shared bytes at most."""
         shared = registers = local = 0
         try:
             linked = link_programs(((kernel.module, kernel.function),), kernel.libraries)

@@ -43,7 +43,8 @@ def test_copies_symbols_and_printf(host: Path, tmp_path: Path) -> None:
 def test_memory_that_both_sides_use_and_streams(host: Path, tmp_path: Path) -> None:
     _, said = ran(host, tmp_path, "shared")
     assert [line for line in said if "thread" not in line] == [
-        "pinned 0 109", "registered 0 73 12 20.5", "stack cudaErrorNotSupported", "pinned freed 0 cudaErrorInvalidValue",
+        "pinned 0 109", "registered 0 73 12 20.5", "stack cudaErrorNotSupported",
+        "pinned freed 0 cudaErrorInvalidValue",
     ]  # fmt: skip
     assert [launch["stream"] for launch in open_trace(tmp_path / "x.trace").manifest.launches] == [1, 1, 0]
 
@@ -67,7 +68,11 @@ def test_errors_are_those_of_cuda(host: Path, tmp_path: Path, capfd: pytest.Capt
 
 def test_the_device_is_the_chosen_gpu(host: Path, tmp_path: Path) -> None:
     _, said = ran(host, tmp_path, "device")
-    assert said == ["device 0 Rayplay rtx2060 30 7", "kernel 1024 75 75 4", "time 0 0.003663"]  # 5,000 cycles at 1,365 MHz
+    assert said == [
+        "device 0 Rayplay rtx2060 30 7",
+        "kernel 1024 75 75 4",
+        "time 0 0.003663",
+    ]  # 5,000 cycles at 1,365 MHz
 
 
 def test_a_kernel_that_fails_leaves_no_trace(host: Path, tmp_path: Path) -> None:
@@ -99,7 +104,9 @@ def test_a_program_of_an_older_runtime_sees_its_own_device_properties(tmp_path: 
     assert ran(host, tmp_path, "device")[1][0] == "device 0 Rayplay rtx2060 30 7"
 
 
-def test_the_command(host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--json", "--gpu", "mobile", str(host), "parameters", "device", "--out", "exit3"]) == 3
     out, err = capfd.readouterr()
@@ -114,7 +121,7 @@ def test_the_command(host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_program_that_holds_the_runtime_is_told_how_to_link(tmp_path: Path) -> None:
     (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
     subprocess.run(["cc", "empty.c", "-o", "static"], cwd=tmp_path, check=True)
-    with pytest.raises(UserError, match="must load libcudart.so, and does not: link it with nvcc -cudart shared"):
+    with pytest.raises(UserError, match=r"must load libcudart\.so, and does not: link it with nvcc -cudart shared"):
         run_program([str(tmp_path / "static")], tmp_path / "x.trace", load("rtx2060"))
     whole = (tmp_path / "static").read_bytes()
     for size in (70, 2000, len(whole) - 1000):
