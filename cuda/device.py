@@ -42,7 +42,7 @@ class Binary:
     modules: list[Module] = field(default_factory=list)
 
     def parsed(self) -> list[Module]:
-        """Its modules, parsed and verified when first asked for. Raises ``UserError`` for what is wrong with them."""
+        """Its modules, parsed and verified when first asked for. Raises ``UserError`` for their first problem."""
         if not self.modules:
             made = [ptx.parse(i.text(at), at) for i, at in zip(self.images, self.places, strict=True)]
             for module in made:

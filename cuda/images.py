@@ -16,7 +16,7 @@ MOST_LEVELS = 16
 
 
 def create_texture(memory: DeviceMemory, fields: Fields) -> int:
-    """Handle of a texture. Raises ``Refused`` where an image, or how it is read, is none that CUDA has."""
+    """Handle of a texture. Raises ``Refused`` for an image or a way to read it that CUDA lacks."""
     try:
         images, words = _images(fields)
         filters, levels, anisotropy = words[5:8]
@@ -32,7 +32,7 @@ def create_texture(memory: DeviceMemory, fields: Fields) -> int:
 
 
 def create_surface(memory: DeviceMemory, fields: Fields) -> int:
-    """Handle of a surface. Raises ``Refused`` where it is none that CUDA has."""
+    """Handle of a surface. Raises ``Refused`` for one that CUDA lacks."""
     try:
         images, _ = _images(fields)
         return place_surface(memory, images[0])

@@ -83,13 +83,13 @@ class Fields:
 
 
 def receive(connection: socket.socket) -> tuple[Ask, Fields] | None:
-    """The next request, or None when the program has ended. Raises ``UserError`` for what is no request."""
+    """The next request, or None when the program has ended. Raises ``UserError`` for bytes that are no request."""
     head = _exactly(connection, HEAD.size)
     if head is None:
         return None
     number, size = HEAD.unpack(head)
     if number not in set(Ask) or size > MOST_BYTES:
-        raise UserError(f"the program sent a request {number} of {size} bytes, which is none of the runtime's")
+        raise UserError(f"the program sent a request {number} of {size} bytes, which the runtime does not send")
     data = _exactly(connection, size)
     return None if data is None else (Ask(number), Fields(Ask(number).name.lower(), data))
 

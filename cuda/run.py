@@ -81,7 +81,7 @@ def run_program(
     """Run a CUDA program: its kernels execute here, and ``out`` becomes the trace of all of them in order.
 
     memcheck  whether an access outside buffers is an error (``tracer.memory.arena``).
-    output    descriptor for the program's standard output; None: that of this process.
+    output    descriptor for the program's standard output; None: as this process has it.
 
     The trace appears when the program has ended, whatever its exit code, and only if it launched a kernel. Raises
     ``UserError`` for a program that cannot be run, and for the first kernel that ends with an error; there is no trace

@@ -1,7 +1,6 @@
 """A program runs: its process, the connection to it, and its requests until it ends."""
 
 import os
-import signal
 import socket
 import subprocess
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ def serve(command: Sequence[str], library: Path, device: Device, file: int, outp
 
     ``file`` is the device's memory; ``output`` is where the program's standard output goes, None: where ours does.
 
-    Raises ``UserError`` for a request that is none; the program is ended then, as by any error here.
+    Raises ``UserError`` for bytes that are no request; the program is ended then, as by any error here.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -49,10 +48,4 @@ def start(
     }
     return subprocess.Popen(
         list(command), env=os.environ | settings, pass_fds=(theirs.fileno(), file), stdout=output,
-        preexec_fn=_take_signals,
     )  # fmt: skip
-
-
-def _take_signals() -> None:
-    """Ctrl-C ends the program too, also where this process has a rule of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)

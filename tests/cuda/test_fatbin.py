@@ -1,4 +1,4 @@
-"""Fatbins: the newest PTX is found however it is packed; what is damaged is refused in one line."""
+"""Fatbins: the newest PTX is found however it is packed; a damaged one is refused in one line."""
 
 import contextlib
 from pathlib import Path
