@@ -63,7 +63,7 @@ class Kernel:
 
 @dataclass
 class Ran:
-    """What ran: totals over all launches."""
+    """Totals over all launches that ran."""
 
     kernels: int = 0
     warps: int = 0
@@ -78,7 +78,7 @@ class Ran:
 
 
 class Device:
-    """What a program sees as its GPU. ``answer`` takes requests in their order; ``failed`` is the first error that a
+    """The GPU of a program. ``answer`` takes requests in their order; ``failed`` is the first error that a
     kernel ended with, after which no other one runs, as in CUDA."""
 
     def __init__(self, name: str, card: Card, file: int, writer: Callable[[], TraceWriter], memcheck: bool) -> None:

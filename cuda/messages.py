@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 30
 
 
 class Ask(IntEnum):
-    """What a request asks for."""
+    """Subjects of requests."""
 
     BINARY = 1
     FUNCTION = 2
