@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "report": {"formats", "tracer", "replay"},
     "sweep": {"formats", "tracer", "replay", "zatel", "report"},
     "silicon": {"formats", "ptx", "tracer", "replay", "report"},
+    "cuda": {"formats", "ptx", "tracer", "replay"},
 }
 FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
@@ -41,6 +42,7 @@ SHOWN = (
     "report",
     "sweep",
     "silicon",
+    "cuda",
     "rayplay",
     "outside",
     "tools",

@@ -77,7 +77,7 @@ def run_compute_launch(
 ) -> Counts:
     """Run a compute kernel over its grid and send the trace's tables to ``sink``; see ``run_image_launch``."""
     programs = ((launch.module, entry_of(launch.module, launch.entry)),)
-    linked = link_launch(programs, launch.memory, launch.constants)
+    linked = link_launch(programs, launch.memory, launch.constants, libraries=launch.libraries)
     running = begin(linked, launch, compute_shape(linked, launch), sink, backend, numbering or Numbering())
     return running.run(progress)
 

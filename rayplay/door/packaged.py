@@ -24,6 +24,7 @@ HOME = {
     },
     **{f"tuner {verb}": ("tuner", verb) for verb in ("fit", "choose", "run")},
     **{f"sweep {verb}": ("sweep", verb) for verb in ("new", "plan", "run", "status", "collect", "report", "prune")},
+    "run": ("cuda", "run"),
     **{verb: ("silicon", verb) for verb in ("capture", "time", "correlate")},
     **{verb: ("zatel", verb) for verb in ("predict", "estimate", "whatif", "scale", "paper")},
 }

@@ -35,6 +35,8 @@ class Parser(argparse.ArgumentParser):
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """The arguments, options and others in any order; ``UserError`` for an option that is not known."""
         self.usage = self.format_usage().removeprefix("usage: ").replace("%", "%%")  # else argparse formats it twice
+        if any(action.nargs == argparse.REMAINDER for action in self._actions):  # the words of another program
+            return self.parse_args(words)
         found, unknown = self.parse_known_intermixed_args(words)
         if unknown:
             name, _, _ = unknown[0].partition("=")

@@ -42,6 +42,11 @@ VERBS = {
     "trace": Verb("trace", "a scene, a compute kernel or a network to a trace", TRACE_TEXT, (
         "rayplay trace cornell --size 64x64 --samples 1", "rayplay trace vector_add",
     )),
+    "run": Verb("packaged", "a CUDA program, unmodified, to its results and a trace", (
+        "Run a CUDA program as it is: its host code runs, with a runtime library of ours in place of CUDA's, and its "
+        "kernels are executed and recorded. Build it with nvcc -cudart shared: rayplay run ./a.out 1024. The trace has "
+        "every launch, with its stream; the exit code is the program's. Needs a C compiler (docs/programs/cuda.md)."
+    ), ()),
     "draw": Verb("packaged", "a scene, rasterised, to a trace", (
         "Rasterise a scene: vertex shader, triangles, early depth test and fragment shader of each draw. Writes the "
         "picture, and a trace with a launch for each stage of each draw. A glTF file brings its textures."
@@ -246,7 +251,7 @@ VERBS = {
 
 GROUPS = {
     "begin": ("demo", "doctor", "completion"),
-    "trace": ("trace", "draw", "shader", "animate", "scenes", "scene"),
+    "trace": ("trace", "run", "draw", "shader", "animate", "scenes", "scene"),
     "replay": ("replay",),
     "gpu": tuple(verb for verb in VERBS if verb.startswith("gpu ")),
     "look": ("report", "show", "heat", "energy", "compare"),

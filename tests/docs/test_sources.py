@@ -15,8 +15,8 @@ from tools.site.links import anchors, links
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "docs" / "sources"
 FOLDERS = (
-    "bench", "crisp", "docs", "examples", "formats", "hypa", "outside", "ptx", "replay", "report", "silicon", "tests",
-    "tools", "tracer", "tuner", "zatel",
+    "bench", "crisp", "cuda", "docs", "examples", "formats", "hypa", "outside", "ptx", "replay", "report", "silicon",
+    "tests", "tools", "tracer", "tuner", "zatel",
 )  # fmt: skip
 SUFFIXES = (".py", ".md", ".toml", ".h", ".cu", ".lark")
 FILES = sorted(

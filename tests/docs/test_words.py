@@ -48,6 +48,7 @@ FOLDERS = (
     "report",
     "sweep",
     "silicon",
+    "cuda",
     "rayplay",
     "outside",
     "tools",

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "animation",
     "crisp",
+    "cuda",
     "formats",
     "hypa",
     "ptx",

@@ -101,6 +101,7 @@ class ComputeLaunch:
 
     params    bytes of the parameters in order, each as wide as its ``.param`` says.
     cooperative   whether all CTAs make progress together, and a barrier of the grid works.
+    libraries     modules whose functions and variables the kernel may use, beside its own.
     grid, block   CTAs and threads of a CTA along x, y, z.
     """
 
@@ -114,6 +115,7 @@ class ComputeLaunch:
     stream: int = 0
     cooperative: bool = False
     constants: dict[str, bytes] = field(default_factory=dict)
+    libraries: tuple[Module, ...] = ()
 
 
 def three(lengths: Sequence[int]) -> Lengths:

@@ -9,7 +9,7 @@ VECTORS = {"%ntid": "ntid", "%nctaid": "nctaid", "%ctaid": "ctaid", "%clusterid"
 UNIFORM = {(name, axis): f"{word}_{axis}" for name, word in VECTORS.items() for axis in "xyz"} | {
     ("%warpid", ""): "warp_in_cta", ("%nwarpid", ""): "warps_per_cta",
     ("%dynamic_smem_size", ""): "dynamic_shared_bytes", ("%total_smem_size", ""): "shared_bytes",
-    ("%aggr_smem_size", ""): "shared_bytes", ("%envreg1", ""): "workspace_low", ("%envreg2", ""): "workspace_high",
+    ("%aggr_smem_size", ""): "shared_bytes", ("%envreg1", ""): "workspace_high", ("%envreg2", ""): "workspace_low",
 }  # fmt: skip
 """Names and components that are words of the machine."""
 CONSTANTS = {

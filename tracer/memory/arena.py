@@ -1,6 +1,7 @@
 """Device memory: one flat arena of host memory, addressed as the programs see it."""
 
 import mmap
+import os
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from typing import Any
@@ -33,10 +34,11 @@ class DeviceMemory:
     life of the object.
     """
 
-    def __init__(self, guard_bytes: int = GUARD_BYTES, memcheck: bool = True) -> None:
+    def __init__(self, guard_bytes: int = GUARD_BYTES, memcheck: bool = True, file: int | None = None) -> None:
         """``guard_bytes``: gap around each guarded allocation, 0 or ``GUARD_BYTES``. Without ``memcheck`` an access
-        outside allocations, ``GUARD_BYTES`` around them at most, is counted in ``outside`` in place of an error."""
-        self._map = _reserve()
+        outside allocations, ``GUARD_BYTES`` around them at most, is counted in ``outside`` in place of an error.
+        ``file``: a file in memory, empty, that backs it, for other processes to map as a whole."""
+        self._map, self._discard = _reserve(file), mmap.MADV_DONTNEED if file is None else mmap.MADV_REMOVE
         self._bytes = np.frombuffer(self._map, np.uint8)[GUARD_BYTES:]
         self.guard_bytes, self.memcheck = guard_bytes, memcheck
         self.outside: dict[str, int] = {}  # accesses of lanes outside allocations, by the place of their instruction
@@ -52,6 +54,11 @@ class DeviceMemory:
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
         self.printed_bytes = 0
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes of addresses from ``GUARD_BYTES`` before the first one on: the size of the file behind them."""
+        return len(self._map)
 
     @property
     def host_address(self) -> int:
@@ -163,19 +170,35 @@ class DeviceMemory:
         """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
         held, used_before, gap_before = self._lent.pop(address)
         self._forget(held)
-        start = address - FIRST_ADDRESS
+        self._clear(held)
+        if address - FIRST_ADDRESS + held[1] == self.used_bytes:
+            self.used_bytes, self._gap = used_before, gap_before
+        elif held[1]:
+            self.holes.append(held)
+
+    def free(self, address: int) -> None:
+        """End an allocation for good: its pages go back to the system, and no other one takes its addresses.
+
+        Raises ``UserError`` when none begins there.
+        """
+        at = bisect_left(self.allocations, (address, 0, ""))
+        if at == len(self.allocations) or self.allocations[at][0] != address:
+            raise UserError(f"device memory: no allocation begins at {address:#x}")
+        held = self.allocations[at]
+        self._forget(held)
+        self._clear(held)
+
+    def _clear(self, held: Allocation) -> None:
+        """Let an allocation's pages read as zero."""
+        start = held[0] - FIRST_ADDRESS
         end = start + held[1]
         first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
         if first < last:
-            self._map.madvise(mmap.MADV_DONTNEED, GUARD_BYTES + first, last - first)
+            self._map.madvise(self._discard, GUARD_BYTES + first, last - first)
             self._bytes[start:first] = 0
             self._bytes[last:end] = 0
         else:
             self._bytes[start:end] = 0
-        if end == self.used_bytes:
-            self.used_bytes, self._gap = used_before, gap_before
-        elif held[1]:
-            self.holes.append(held)
 
     def mark(self) -> dict[str, Any]:
         """Places of everything, for ``go_back``: JSON facts."""
@@ -251,13 +274,16 @@ def _raw_bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _reserve() -> mmap.mmap:
-    """A private range without backing store; smaller where the system limits address space."""
+def _reserve(file: int | None) -> mmap.mmap:
+    """A range whose pages come when touched, private or of a ``file``; smaller where the system limits addresses."""
     size = RESERVED_BYTES + 2 * GUARD_BYTES
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    shared = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if file is None else mmap.MAP_SHARED
+    flags = shared | getattr(mmap, "MAP_NORESERVE", 0x4000)
     while True:
         try:
-            return mmap.mmap(-1, size, flags=flags)
+            if file is not None:
+                os.ftruncate(file, size)
+            return mmap.mmap(-1 if file is None else file, size, flags=flags)
         except OSError:
             size //= 2
             if size < SMALLEST_RESERVATION_BYTES:

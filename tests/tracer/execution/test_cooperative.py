@@ -12,7 +12,7 @@ from tests.tracer.harness.execution import HEADER, both, execute
 
 GRID, BLOCK = 5, 64
 GRID_BARRIER = """
-    mov.u32 %r20, %envreg1; mov.u32 %r21, %envreg2; mov.b64 %rd10, {%r20, %r21};
+    mov.u32 %r20, %envreg2; mov.u32 %r21, %envreg1; mov.b64 %rd10, {%r20, %r21};
     setp.eq.s64 %p1, %rd10, 0; @%p1 trap;
     bar.sync 0;
     mov.u32 %r22, %tid.x; setp.ne.u32 %p2, %r22, 0; @%p2 bra met;

@@ -1,0 +1,116 @@
+/* Streams and events. Every call ends before it returns, so that nothing is ever pending; streams are numbers in the
+   trace, where the replay lets kernels of different streams run together. Times of events are nominal (launch.c). */
+#include "shim.h"
+
+#include <stdlib.h>
+
+typedef struct { word ns; int recorded; } event;
+
+static unsigned streams;
+
+unsigned stream_number(stream *on) { return (word)on <= 2 ? 0 : on->number; } /* 0, 1, 2: default streams */
+
+error_t_ cudaStreamCreateWithPriority(stream **out, unsigned flags, int priority) {
+  stream *made = out ? malloc(sizeof *made) : NULL;
+  if (!made) return note(INVALID_VALUE);
+  lock();
+  *made = (stream){++streams, flags, priority};
+  unlock();
+  *out = made;
+  return OK;
+}
+
+error_t_ cudaStreamCreate(stream **out) { return cudaStreamCreateWithPriority(out, 0, 0); }
+error_t_ cudaStreamCreateWithFlags(stream **out, unsigned flags) { return cudaStreamCreateWithPriority(out, flags, 0); }
+
+error_t_ cudaStreamDestroy(stream *on) {
+  if ((word)on <= 2) return note(INVALID_HANDLE);
+  free(on);
+  return OK;
+}
+
+error_t_ cudaStreamSynchronize(stream *on) { return OK; }
+error_t_ cudaStreamQuery(stream *on) { return OK; }
+error_t_ cudaStreamWaitEvent(stream *on, event *e, unsigned flags) { return OK; }
+error_t_ cudaStreamSetAttribute(stream *on, int what, const void *value) { return OK; }
+error_t_ cudaStreamCopyAttributes(stream *to, stream *from) { return OK; }
+
+error_t_ cudaStreamGetFlags(stream *on, unsigned *flags) {
+  *flags = (word)on <= 2 ? 0 : on->flags;
+  return OK;
+}
+
+error_t_ cudaStreamGetPriority(stream *on, int *priority) {
+  *priority = (word)on <= 2 ? 0 : on->priority;
+  return OK;
+}
+
+error_t_ cudaStreamGetId(stream *on, unsigned long long *id) {
+  *id = stream_number(on);
+  return OK;
+}
+
+error_t_ cudaStreamGetDevice(stream *on, int *device) {
+  *device = 0;
+  return OK;
+}
+
+error_t_ cudaStreamIsCapturing(stream *on, int *status) {
+  *status = 0;
+  return OK;
+}
+
+error_t_ cudaStreamAddCallback(stream *on, void (*call)(stream *, error_t_, void *), void *data, unsigned flags) {
+  call(on, OK, data);
+  return OK;
+}
+
+error_t_ cudaLaunchHostFunc(stream *on, void (*call)(void *), void *data) {
+  call(data);
+  return OK;
+}
+
+error_t_ cudaEventCreateWithFlags(event **out, unsigned flags) {
+  *out = calloc(1, sizeof **out);
+  return *out ? OK : note(NO_MEMORY);
+}
+
+error_t_ cudaEventCreate(event **out) { return cudaEventCreateWithFlags(out, 0); }
+
+error_t_ cudaEventDestroy(event *e) {
+  free(e);
+  return OK;
+}
+
+error_t_ cudaEventRecord(event *e, stream *on) {
+  if (!e) return note(INVALID_HANDLE);
+  *e = (event){nominal_ns, 1};
+  return OK;
+}
+
+error_t_ cudaEventRecordWithFlags(event *e, stream *on, unsigned flags) { return cudaEventRecord(e, on); }
+error_t_ cudaEventSynchronize(event *e) { return e ? OK : note(INVALID_HANDLE); }
+error_t_ cudaEventQuery(event *e) { return e ? OK : note(INVALID_HANDLE); }
+
+error_t_ cudaEventElapsedTime(float *ms, event *from, event *to) {
+  if (!ms || !from || !to || !from->recorded || !to->recorded) return note(INVALID_HANDLE);
+  *ms = (float)((double)(int64_t)(to->ns - from->ns) / 1e6);
+  return OK;
+}
+
+error_t_ cudaEventElapsedTime_v2(float *ms, event *from, event *to) { return cudaEventElapsedTime(ms, from, to); }
+
+PER_THREAD(cudaStreamSynchronize);
+PER_THREAD(cudaStreamQuery);
+PER_THREAD(cudaStreamWaitEvent);
+PER_THREAD(cudaStreamSetAttribute);
+PER_THREAD(cudaStreamCopyAttributes);
+PER_THREAD(cudaStreamGetFlags);
+PER_THREAD(cudaStreamGetPriority);
+PER_THREAD(cudaStreamGetId);
+PER_THREAD(cudaStreamGetDevice);
+PER_THREAD(cudaStreamIsCapturing);
+PER_THREAD(cudaStreamAddCallback);
+PER_THREAD(cudaLaunchHostFunc);
+PER_THREAD(cudaEventRecord);
+PER_THREAD(cudaEventRecordWithFlags);

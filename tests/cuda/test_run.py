@@ -1,0 +1,142 @@
+"""``rayplay run``: an ordinary host program computes what it should, and leaves a trace of every kernel."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rayplay.cuda.library import build_library
+from rayplay.cuda.run import Summary, run_program, runtime_version
+from rayplay.door.main import main
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import load
+from tests.cuda.programs import HAS_COMPILER, compile_host
+
+pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="a C compiler is not installed")
+THEIRS = Path("/usr/local/cuda/lib/libcudart.so.13")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_host(tmp_path_factory.mktemp("host"))
+
+
+def ran(host: Path, folder: Path, *words: str) -> tuple[Summary, list[str]]:
+    with (folder / "said").open("wb") as file:
+        summary = run_program([str(host), *words], folder / "x.trace", load("rtx2060"), output=file.fileno())
+    return summary, (folder / "said").read_text().splitlines()
+
+
+def test_copies_symbols_and_printf(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "copies", "parameters")
+    assert said == [
+        "before", "thread 5: 11", "after", "copies 0 7 199 100 8", "free 0 again cudaErrorInvalidValue",
+        "parameters 0 7.25",
+    ]  # fmt: skip
+    assert (summary.code, summary.ran.kernels, summary.ran.warps) == (0, 2, 5)
+    assert [launch["name"] for launch in open_trace(tmp_path / "x.trace").manifest.launches] == ["scale", "sum"]
+
+
+def test_memory_that_both_sides_use_and_streams(host: Path, tmp_path: Path) -> None:
+    _, said = ran(host, tmp_path, "shared")
+    assert [line for line in said if "thread" not in line] == [
+        "pinned 0 109", "registered 0 73 12 20.5", "stack cudaErrorNotSupported",
+        "pinned freed 0 cudaErrorInvalidValue",
+    ]  # fmt: skip
+    assert [launch["stream"] for launch in open_trace(tmp_path / "x.trace").manifest.launches] == [1, 1, 0]
+
+
+def test_textures_and_surfaces(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "images")[1] == ["images 0 0 2 5, 1 2 2"]
+
+
+def test_errors_are_those_of_cuda(host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    summary, said = ran(host, tmp_path, "errors", "exit7")
+    assert said == [
+        "kernel cudaErrorInvalidDeviceFunction", "missing cudaErrorInvalidDeviceFunction",
+        "block cudaErrorInvalidConfiguration", "grid cudaErrorInvalidConfiguration", "shared cudaErrorInvalidValue",
+        "copy cudaErrorInvalidValue", "symbol cudaErrorInvalidSymbol", "past cudaErrorInvalidValue",
+        "graph cudaErrorNotSupported", "last cudaErrorNotSupported, then cudaSuccess",
+    ]  # fmt: skip
+    assert capfd.readouterr().err.count("rayplay: cudaGraphCreate is not supported") == 1
+    assert summary.code == 7
+    assert not (tmp_path / "x.trace").exists()  # no kernel ran
+
+
+def test_the_device_is_the_chosen_gpu(host: Path, tmp_path: Path) -> None:
+    _, said = ran(host, tmp_path, "device")
+    assert said == [
+        "device 0 Rayplay rtx2060 30 7",
+        "kernel 1024 75 75 4",
+        "time 0 0.003663",
+    ]  # 5,000 cycles at 1,365 MHz
+
+
+def test_a_kernel_that_fails_leaves_no_trace(host: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"outside: host13-0.ptx:\d+: st.global.* 4,096 bytes past the end"):
+        ran(host, tmp_path, "copies", "outside")
+    said = (tmp_path / "said").read_text().splitlines()[-2:]
+    assert said == ["outside cudaErrorIllegalAddress", "again cudaErrorIllegalAddress"]
+    assert not list(tmp_path.glob("*.trace"))
+
+
+def test_a_signal_is_an_exit_code_and_the_trace_stays(host: Path, tmp_path: Path) -> None:
+    summary, _ = ran(host, tmp_path, "parameters", "abort")
+    assert summary.code == 134
+    assert open_trace(tmp_path / "x.trace").manifest.launches[0]["name"] == "sum"
+
+
+def test_the_same_run_gives_the_same_bytes(host: Path, tmp_path: Path) -> None:
+    digests = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        ran(host, tmp_path / name, "parameters")
+        digests.append((tmp_path / name / "x.trace" / "manifest.json").read_bytes())
+    assert digests[0] == digests[1]
+
+
+def test_a_program_of_an_older_runtime_sees_its_own_device_properties(tmp_path: Path) -> None:
+    host = compile_host(tmp_path, "zstd", 12)
+    assert runtime_version(host) == 12
+    assert ran(host, tmp_path, "device")[1][0] == "device 0 Rayplay rtx2060 30 7"
+
+
+def test_the_command(
+    host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--json", "--gpu", "mobile", str(host), "parameters", "device", "--out", "exit3"]) == 3
+    out, err = capfd.readouterr()
+    (record,) = json.loads(out)
+    assert record["launches"] == 2
+    assert record["exit_code"] == 3
+    assert "parameters 0 7.25" in err
+    assert "Rayplay mobile" in err
+    assert (tmp_path / "traces" / "host13.trace").is_dir()
+
+
+def test_a_program_that_holds_the_runtime_is_told_how_to_link(tmp_path: Path) -> None:
+    (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["cc", "empty.c", "-o", "static"], cwd=tmp_path, check=True)
+    with pytest.raises(UserError, match=r"must load libcudart\.so, and does not: link it with nvcc -cudart shared"):
+        run_program([str(tmp_path / "static")], tmp_path / "x.trace", load("rtx2060"))
+    whole = (tmp_path / "static").read_bytes()
+    for size in (70, 2000, len(whole) - 1000):
+        (tmp_path / "cut").write_bytes(whole[:size])
+        with pytest.raises(UserError, match=r"cut: (ends within|must|names)"):
+            runtime_version(tmp_path / "cut")
+
+
+@pytest.mark.skipif(not (THEIRS.exists() and shutil.which("nm")), reason="CUDA's runtime library is not installed")
+def test_every_function_of_cudas_library_is_one_of_ours(tmp_path: Path) -> None:
+    theirs, ours = functions(THEIRS), functions(build_library(13, tmp_path))
+    assert len(theirs) > 400
+    assert not theirs - ours
+
+
+def functions(library: Path) -> set[str]:
+    listed = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in listed.stdout.splitlines() if " T " in line}
