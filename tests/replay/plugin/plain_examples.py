@@ -22,6 +22,7 @@ from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.plugin.attach import attach
 from rayplay.replay.plugin.load import load as load_plugin
 from rayplay.replay.results.metrics import Result
+from rayplay.replay.rt import deliver
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.testing import check_policy, digest, totals
 from tests.replay.conftest import load as load_op
@@ -214,6 +215,27 @@ def test_lanes_that_help_each_other_read_each_record_once(walks: Path) -> None:
         assert (totals(result)["policy.rt.taken"] > 0) == (group > 1)
         cycles.append(result.value("gpu_cycles"))
     assert cycles[1] < cycles[0]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "values", "tables"),
+    [("coherence_engine.py", (), ("rays",)), ("coop.py", ("policy.coop.culling=off",), ("rays", "culled"))],
+)
+def test_each_ray_reads_its_own_records_once(
+    walks: Path, monkeypatch: pytest.MonkeyPatch, plugin: str, values: tuple[str, ...], tables: tuple[str, ...]
+) -> None:
+    """Reads of each ray, exactly: every record of its list is completed once, by whatever lane."""
+    read: list[int] = []
+    following = deliver.next_record
+
+    def noting(state: Any, records: Any, sm: int, at: int, lane: int, record: int, now: int) -> int:
+        read.extend([record] if record >= 0 else [])
+        return int(following(state, records, sm, at, lane, record, now))
+
+    monkeypatch.setattr(deliver, "next_record", noting)
+    replay(walks, plugin, *values)
+    trace = open_trace(walks)
+    assert sorted(read) == list(range(sum(len(trace.read(name, ["node"])["node"]) for name in tables)))
 
 
 def test_a_lone_long_ray_is_shared_by_its_warp(tmp_path: Path) -> None:
