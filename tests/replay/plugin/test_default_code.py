@@ -1,17 +1,17 @@
-"""Hooks cost nothing where no plug-in acts: the engine's machine code beside that of a copy without hooks."""
+"""Hooks cost nothing where no plug-in acts: the machine code of the engine and of a copy without hooks."""
 
 from pathlib import Path
 
 import pytest
 
-from bench.speed.hooks import ROOT, code_of, copied
+from bench.plugins.hooks import ROOT, code_of, copied
 
 INSTRUCTION_BYTES = 16  # of one that clears a number on the stack, and of the padding that follows it
 
 
 @pytest.mark.later
 def test_the_engine_is_the_same_machine_code_as_without_hooks(tmp_path: Path) -> None:
-    """Memory partitions (hooks of L2 and DRAM) byte for byte; the RT unit but for one instruction a call."""
+    """Memory partitions (hooks of L2 and DRAM) byte for byte; the RT unit with one instruction more a call."""
     bare = copied(tmp_path / "bare")
     with_hooks, without = (
         code_of(root, tmp_path / f"cache-{root.name}", ["partition", "unit"]) for root in (ROOT, bare)

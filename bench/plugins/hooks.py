@@ -1,6 +1,6 @@
-"""What hooks cost where no plug-in acts: the engine beside a copy without them, in code and in time.
+"""Cost of hooks where no plug-in acts: the engine beside a copy without them, in code and in time.
 
-    python -m bench.speed.hooks traces/sample.trace --gpu rtx2060 --rounds 12
+    python -m bench.plugins.hooks traces/sample.trace --gpu rtx2060 --rounds 12
 
 The copy's sources have no hooks: functions that are only told of events are gone with their calls, choices that the
 engine makes one way alone stand as values, the rest are plain functions, and states have no ``own``. Prints for each
@@ -160,7 +160,7 @@ print(json.dumps([found, digest(result)]))
 
 
 def run_in(root: Path, cache: Path, script: str, *words: Any) -> Any:
-    """What a script prints as JSON in a process that runs the engine in a folder, with a cache of its own."""
+    """Output, as JSON, of a script in a process that runs the engine in a folder, with a cache of its own."""
     environment = os.environ | {"PYTHONPATH": str(root), "RAYPLAY_CACHE": str(cache)}
     command = [sys.executable, "-c", script, *map(str, words)]
     done = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -210,7 +210,7 @@ def code_of(root: Path, cache: Path, modules: Sequence[str]) -> Code:
 
 def main() -> None:
     """Copy, compile, compare, take turns."""
-    made = argparse.ArgumentParser(prog="python -m bench.speed.hooks", description=__doc__.splitlines()[0])
+    made = argparse.ArgumentParser(prog="python -m bench.plugins.hooks", description=__doc__.splitlines()[0])
     made.add_argument("trace", type=Path)
     made.add_argument("--gpu", default="rtx2060")
     made.add_argument("--model", default="characterised")
@@ -252,4 +252,4 @@ def compare(hooked: Path, bare: Path, given: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    run("bench.speed.hooks", main)
+    run("bench.plugins.hooks", main)

@@ -1,6 +1,6 @@
-"""What a policy costs a replay: processor time of the engine under each plug-in beside its own policy.
+"""Cost of a policy to a replay: processor time of the engine under each plug-in beside its own policy.
 
-    python -m bench.speed.policies build/published/bunny-64x64.trace ... --gpu mobile --rounds 5
+    python -m bench.plugins.slowdown build/published/bunny-64x64.trace ... --gpu mobile --rounds 5
 
 Both replays of a pair take turns in one process; the least of each counts. A row for each plug-in and trace: time under
 the plug-in by time without it; cycles, records and sectors of L1 misses likewise, which say how much more or less there
@@ -38,7 +38,7 @@ def measured(trace: Path, gpus: tuple[Gpu, Gpu], rounds: int) -> tuple[list[floa
 
 def main() -> None:
     """Replay in turn, print."""
-    made = argparse.ArgumentParser(prog="python -m bench.speed.policies", description=__doc__.splitlines()[0])
+    made = argparse.ArgumentParser(prog="python -m bench.plugins.slowdown", description=__doc__.splitlines()[0])
     made.add_argument("traces", nargs="+", type=trace_name)
     made.add_argument("--gpu", default="mobile")
     made.add_argument("--set", action="append", default=[], dest="values", metavar="KEY=VALUE")
@@ -64,4 +64,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run("bench.speed.policies", main)
+    run("bench.plugins.slowdown", main)
