@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,9 @@ def without_effect(tree: ast.Module) -> Iterator[tuple[str, Any]]:
             if not body:
                 yield node.name, None
             elif len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
-                try:
-                    yield node.name, eval(ast.unparse(body[0].value), {"FAR": FAR, "__builtins__": {}})
-                except (NameError, AttributeError):
-                    continue
+                with suppress(ValueError):  # another expression is no value
+                    text = ast.unparse(body[0].value)
+                    yield node.name, FAR if text == "FAR" else ast.literal_eval(text)
         elif isinstance(node, ast.Assign) and any(calls_of("is_replaced", each) for each in ast.walk(node.value)):
             for target in ast.walk(node.targets[0]):
                 if isinstance(target, ast.Name):
