@@ -17,7 +17,7 @@ def prefetch(state: cache.Cache, at: int, now: int, sector: int, answer: int, wa
             without the sector), never ``FAIL``.
     waiter  who reads; in an L1, odd for the RT unit.
 
-    Asked once for each access; a prefetch is none. A sector that finds no MSHR entry, line or place in the miss queue
+    Asked once for each access, not for a prefetch. A sector that finds no MSHR entry, line or place in the miss queue
     is dropped; ``prefetched`` says so.
     """
     return -1
