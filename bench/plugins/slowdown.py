@@ -5,8 +5,8 @@
 Both replays of a pair take turns in one process; the least of each counts. A row for each plug-in and trace: time under
 the plug-in by time without it; then cycles, fetches of the L1 and records that rays read likewise, which say how much
 more or less there is to simulate; last the slowdown with work held equal: the ratio of times, by the ratio of records
-where a policy reads more. Fewer cycles or more fetches count for nothing there. Plug-ins that need more than a trace tells
-are left out of it.
+where a policy reads more. Fewer cycles or more fetches count for nothing there. Plug-ins that need more than a trace
+tells are left out of it.
 """
 
 import argparse
