@@ -12,6 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,30 @@ IDEAS = (
     Idea("CoopRT, groups of 4", "coop", ("policy.coop.group=4",), published="1.72"),
     Idea("TTP", "traversal_trend", published="1.48 (128x128)"),
     Idea("treelet prefetching", "treelet_prefetch", published="1.32; 1.00 at 128x128 (TTP's authors)"),
+    Idea("treelets, oldest warp inside", "treelet_prefetch", ("policy.treelet_prefetch.scheduler=oldest",),
+         published="in the 1.32"),
     Idea("treelets, warp with most lanes", "treelet_prefetch", ("policy.treelet_prefetch.scheduler=most",),
          published="in the 1.32"),
     Idea("ray coherence engine", "coherence_engine", published="none: off by default in Vulkan-Sim"),
     Idea("reordered, two points", key="two_point", published="1.3 to 2.0 (trace kernels on a GPU)"),
     Idea("shuffled", key="random", published="below 1"),
+    Idea("SRRIP", "srrip", published="1.04 (2 MB cache of a CPU)"),
+    Idea("ray bypass", "ray_bypass", published="none for rays"),
 )  # fmt: skip
+
+Means = dict[str, float]
+TRENDS: tuple[tuple[str, str, Callable[[Means], float], Callable[[Means], float]], ...] = (
+    ("CoopRT speeds up", "2.15", lambda mean: mean["CoopRT"], lambda mean: 1),
+    ("less in groups of 4", "1.72 for 2.15", lambda mean: mean["CoopRT"], lambda mean: mean["CoopRT, groups of 4"]),
+    ("TTP speeds up", "1.48", lambda mean: mean["TTP"], lambda mean: 1),
+    ("treelet prefetching speeds up", "1.32", lambda mean: mean["treelet prefetching"], lambda mean: 1),
+    ("rays in order speed up", "1.3 to 2.0", lambda mean: mean["reordered, two points"], lambda mean: 1),
+    ("rays in disorder slow down", "below 1", lambda mean: 1, lambda mean: mean["shuffled"]),
+    ("CoopRT above TTP", "2.15 and 1.48", lambda mean: mean["CoopRT"], lambda mean: mean["TTP"]),
+    ("TTP above treelets", "1.48 and 1.00 (TTP's authors)", lambda mean: mean["TTP"],
+     lambda mean: mean["treelet prefetching"]),
+)  # fmt: skip
+"""Published trend, figures, and two numbers of the geometric means by idea, of which the first is to be larger."""
 
 NOTES = """
 ## How to read it
@@ -69,6 +88,8 @@ NOTES = """
   0.2 to 7.8 %, in six scenes less than the scene's noise floor; in wknd, which leaves nothing to prefetch, by 2.0 %
   with a floor of 1.7 %. The reason is [below](#ttp-and-treelets-why-the-order-is-another).
 - Rays keep their order of visits: traversal ordered by treelets is not built.
+- The two classics for caches were published for other machines: SRRIP for the last level of a CPU, bypassing for the
+  loads of programs.
 - Reordered rays are sorted at no cost, before every trace call; programs and their memory accesses stay in the
   order of pixels.
 
@@ -132,7 +153,7 @@ def page(content: dict[str, Any]) -> str:
     traces, ideas = content["traces"], [each for each in IDEAS if each.name in content["geometric_mean"]]
     names = [each["trace"].partition("-")[0] for each in traces]
     lines = [
-        "# Five published ideas, replayed", "",
+        "# Five published ideas and two classics, replayed", "",
         f"Path tracing, {content['size']}, one sample a pixel, on `{content['gpu']}`"
         f"{' with ' + ' '.join(content['values']) if content['values'] else ''}; cycles as it is by cycles with the"
         " idea (above 1: faster). Written by `make policies` (`python -m bench.published`).", "",
@@ -146,7 +167,19 @@ def page(content: dict[str, Any]) -> str:
     floors = [f"{100 * each['floor']:.1f} %" for each in traces]
     lines.append("| noise floor | | | " + " | ".join(floors) + " |")
     lines.append("| cycles as it is | | | " + " | ".join(f"{each['cycles']:,.0f}" for each in traces) + " |")
-    return "\n".join(lines) + "\n" + NOTES
+    return "\n".join([*lines, "", *trends(content["geometric_mean"])]) + "\n" + NOTES
+
+
+def trends(means: Means) -> list[str]:
+    """Which published trends hold in the geometric mean, as a table."""
+    lines = ["| published trend | published | here, geometric means | holds |", "|---|---|---|---|"]
+    for name, published, larger, smaller in TRENDS:
+        try:
+            high, low = larger(means), smaller(means)
+        except KeyError:  # of an idea that was left out
+            continue
+        lines.append(f"| {name} | {published} | {high:.3f} to {low:.3f} | {'yes' if high > low else '**no**'} |")
+    return lines
 
 
 def draw(content: dict[str, Any], path: Path) -> None:

@@ -33,6 +33,8 @@ def parser(verb: str) -> Parser:
     else:
         made.add_argument("gpu", metavar="GPU", help="a name of rayplay gpu list, a .toml file, or a gpgpusim.config")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments", help=SET_HELP)
+    if verb == "gpu show":
+        made.add_argument("--plugin", metavar="FILE.py|NAME", help="with the parameters of a policy of your own")
     made.set_defaults(perform={"gpu new": write_gpu, "gpu check": check_gpu}.get(verb, show_gpu))
     return made
 
@@ -76,10 +78,10 @@ def overview(name: str, gpu: Gpu) -> Record:
 
 def show_gpu(arguments: argparse.Namespace) -> int:
     """Every value of a GPU with its unit, meaning and source, then the derived values."""
-    lines = list(explain(arguments.gpu, arguments.assignments))  # first of all: an error stands alone
+    lines = list(explain(arguments.gpu, arguments.assignments, arguments.plugin))  # first of all: an error stands alone
     for line in notes(arguments.gpu):
         print(line, file=sys.stderr)
-    answer(arguments, lines, lambda: value_records(load(arguments.gpu, arguments.assignments), ""))
+    answer(arguments, lines, lambda: value_records(load(arguments.gpu, arguments.assignments, arguments.plugin), ""))
     return 0
 
 

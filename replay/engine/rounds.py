@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.sm import ctas as dispatch
-from rayplay.replay.sm.turns import begins_cluster, next_core, sm_in_turn
+from rayplay.replay.sm.turns import begins_cluster, next_core, offered
 
 NOW, UNTIL, BOUND = range(3)  # of the clock: begin and end of the quantum under way, end of the round under way
 GO_ON, SETTLED, WAITS_FOR_WARPS = range(3)
@@ -84,7 +84,7 @@ def serve_earliest(state: dispatch.Dispatch, loaded_warps: int) -> int:
     for turn in range(sms):
         if begins_cluster(state, turn):
             core, served = next_core(state, last, turn), False
-        sm = sm_in_turn(state, last, turn, core)
+        sm = offered(state, last, turn, core)
         if unit[sm, dispatch.ASK] != cycle or kernel[0, dispatch.NEXT] == kernel[0, dispatch.END]:
             continue
         if served:
@@ -174,7 +174,7 @@ def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
     for turn in range(sms):
         if begins_cluster(state, turn):
             core, served = next_core(state, last, turn), False
-        sm = sm_in_turn(state, last, turn, core)
+        sm = offered(state, last, turn, core)
         if served:
             continue
         row = choose_kernel(state, sm, cycle)

@@ -14,6 +14,7 @@ from rayplay.replay.plugin.load import RESERVED, Plugin, is_field
 from rayplay.replay.plugin.targets import hooks_of_units
 
 MOST = np.iinfo(np.int64).max
+PASSES = re.compile(r"pipeline: |^Failed in |mode pipeline \(step")  # lines of numba's errors that tell no reason
 Values = dict[str, Any]
 Nodes = Callable[[], dict[str, np.ndarray]]
 
@@ -95,5 +96,6 @@ def compiling(plugin: Plugin | None) -> Iterator[None]:
         text = str(error)
         lines = re.findall(rf'File "{re.escape(plugin.path)}", line (\d+)', text)
         where = f"{plugin.path}:{lines[-1]}" if lines else plugin.path
-        reasons = [line.strip() for line in text.splitlines() if line.strip() and "pipeline: " not in line]
-        raise UserError(f"{where}: cannot be compiled: {reasons[0] if reasons else type(error).__name__}") from error
+        reasons = [line.strip() for line in text.splitlines() if line.strip() and not PASSES.search(line)]
+        reason = reasons[0] if reasons else type(error).__name__
+        raise UserError(f"{where}: cannot be compiled: {reason} (NUMBA_DISABLE_JIT=1 runs it as Python)") from error

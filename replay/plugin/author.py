@@ -36,7 +36,11 @@ class Parameter:
 
 
 def parameter(default: int | str, unit: str, doc: str, minimum: int = 0, choices: tuple[str, ...] = ()) -> Parameter:
-    """A parameter with its unit, its meaning, and its least value, or the words that it may be."""
+    """A parameter of a plug-in, a value of ``[policy.NAME]`` and a number in ``own``.
+
+    minimum  of a whole number; 0 unless it is said, so that -1 is refused.
+    choices  words that it may be instead; ``own`` has the place of the word among them, from 0 on.
+    """
     if not choices and not isinstance(default, int):
         raise UserError(f"parameter {default!r}: must be a whole number, or one of its choices")
     if choices and default not in choices:
@@ -81,4 +85,4 @@ def _of_warp(core: pipe.Pipeline, sm: int, bit: int) -> int:
 
 
 warp_at = models.resolved(_of_rank, _of_warp)
-"""(core, sm, bit) -> row of ``core.warp``: the warp that a bit of a scheduler's mask stands for."""
+"""(core, sm, number) -> row of ``core.warp``: the warp that a bit of a scheduler's mask stands for, by its number."""

@@ -116,7 +116,7 @@ def collect(machine: Machine, ledger: Ledger, spans: Mapping[int, tuple[int, int
         summary[name] = {"value": value, "unit": unit, "kind": kind, "definition": definition}
     for name, counted in machine.plugin_counters().items():
         summary[f"policy_{name.replace('.', '_')}"] = {
-            "value": int(counted.sum()), "unit": "1", "kind": "sum",
+            "value": int(counted.sum()), "unit": "count", "kind": "sum",
             "definition": f"{name} of the plug-in, summed over its instances",
         }  # fmt: skip
     pixels = pixel_table(machine.trace, machine.window, machine.lane_cycles)

@@ -10,9 +10,9 @@ from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.hooks import (
     follows_stack,
-    next_record,
     popped,
     pushed,
+    record_after,
     record_completed,
     serves_all,
     start_lane,
@@ -211,7 +211,7 @@ def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ind
     state.stats[sm, rt.NODES] += kind not in (rays.HEADER, rays.DESCRIPTOR, rays.TABLE_LOAD)
     state.stats[sm, rt.INTERSECTION_CYCLES] += waited + state.latency[kind]
     record = lane[rt.CURSOR, row]
-    following = next_record(state, records, sm, at, index, record, now)
+    following = record_after(state, records, sm, at, index, record, now)
     if following < 0:
         lane[rt.CURSOR, row] = record + 1
         slot[at, rt.OPEN] &= ~bit
@@ -257,7 +257,7 @@ def give_work(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: 
         index = start_lane(state, records, sm, at, idle, now)
         if index < 0 or index >= LANES or idle >> index & 1 == 0:
             continue
-        record = next_record(state, records, sm, at, index, -1, now)
+        record = record_after(state, records, sm, at, index, -1, now)
         if record >= 0:
             begin_lane(state, records, sm, at, index, record, now)
             has_given = True

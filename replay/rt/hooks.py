@@ -17,7 +17,7 @@ def choose_warp(state: rt.RtUnit, core: int) -> int:
     """Choose the slot whose next record is sent, among those with ``asks(state, at)``; -1 for none.
 
     By default the oldest. Also asked about cycles that were skipped, so that it must follow from states that only
-    other hooks change. -1 while a slot asks lets the unit sleep until something else wakes it.
+    other hooks change. -1 while a slot asks lets the unit sleep until something else wakes it. So does another slot.
     """
     best, age, slot = -1, FAR, state.slot
     for at in range(core * state.warps, (core + 1) * state.warps):
@@ -26,12 +26,22 @@ def choose_warp(state: rt.RtUnit, core: int) -> int:
     return best
 
 
+chooses_warp = is_replaced("rt.choose_warp")
+
+
+@inlined
+def can_send(state: rt.RtUnit, core: int, at: int) -> bool:
+    """Whether a slot is the unit's and asks; a policy's mistake must not end in other memory."""
+    first = core * state.warps
+    return first <= at < first + state.warps and state.slot[at, rt.WARP] >= 0 and asks(state, at)
+
+
 @hook("rt.choose_lane")
 def choose_lane(state: rt.RtUnit, records: rays.Records, at: int, rest: int) -> int:
-    """Choose the lane whose record the slot requests next, a bit of ``rest``. By default the lowest.
+    """Choose the lane whose record the slot requests next: the number of a set bit of ``rest``, by default the lowest.
 
-    -1 ends it: the other lanes go on asking. For no bit of ``rest``, where the slot has nothing else to request, the
-    lowest is taken.
+    ``rest`` is a mask of lanes, never 0. -1, or another number, ends it: the other lanes go on asking. Where the slot
+    has nothing else to request, the lowest is taken then.
     """
     return lowest_bit(rest)
 
@@ -98,15 +108,27 @@ def next_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, lane:
     """Choose the record that a lane reads after ``record``, -1 for none. By default the next one of its ray.
 
     Asked once for each record that a lane completes, and with -1 for the first record of a lane that ``start_lane``
-    chose. Of one warp alone; each record of its rays is read once, unless the policy leaves it out.
+    chose. Of one warp alone; each record of its rays is read once, unless the policy leaves it out. A number that is no
+    record stands for -1.
     """
     return record + 1 if record + 1 < state.lane[rt.END, at * LANES + lane] else -1
 
 
+chooses_record = is_replaced("rt.next_record")
+
+
+@inlined
+def record_after(state: rt.RtUnit, records: rays.Records, sm: int, at: int, lane: int, record: int, now: int) -> int:
+    """As ``next_record`` says; a policy's mistake must not end in other memory."""
+    following = next_record(state, records, sm, at, lane, record, now)
+    return -1 if chooses_record(state) and following >= records.node.shape[0] else following
+
+
 @hook("rt.start_lane")
 def start_lane(state: rt.RtUnit, records: rays.Records, sm: int, at: int, idle: int, now: int) -> int:
-    """Choose a lane that is to begin a record, a bit of ``idle``: lanes without record and delay; -1 for none.
+    """Choose a lane that is to begin a record, the number of a set bit of ``idle``; -1, or another number, for none.
 
+    ``idle`` is the mask of lanes without record and delay.
     Asked for each warp with an idle lane, in each cycle in which the unit runs and in the next one after a lane began.
     """
     return -1

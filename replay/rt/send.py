@@ -10,7 +10,16 @@ from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.deliver import chunks_of, deliver_hit
-from rayplay.replay.rt.hooks import choose_lane, choose_warp, chooses_lane, prefetch, prefetched, requested
+from rayplay.replay.rt.hooks import (
+    can_send,
+    choose_lane,
+    choose_warp,
+    chooses_lane,
+    chooses_warp,
+    prefetch,
+    prefetched,
+    requested,
+)
 from rayplay.replay.rt.memory import delay_hit, fetch_for_nobody, is_full, read, waiter_of, write
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
@@ -52,7 +61,10 @@ def choose(state: RtUnit, core: int) -> int:
     unit = state.unit
     if unit[core, rt.SENDING] >= 0:
         return unit[core, rt.SENDING]
-    return choose_warp(state, core) if unit[core, rt.STORE_HEAD] == unit[core, rt.STORE_TAIL] else -1
+    if unit[core, rt.STORE_HEAD] != unit[core, rt.STORE_TAIL]:
+        return -1
+    at = choose_warp(state, core)
+    return -1 if chooses_warp(state) and not can_send(state, core, at) else at
 
 
 @compiled

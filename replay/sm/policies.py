@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.replay.jit.bits import inlined, lowest_bit
-from rayplay.replay.jit.hooks import hook
+from rayplay.replay.jit.hooks import hook, is_replaced
 
 POLICIES = {
     "gto": "greedy then oldest: the warp that issued last while it can, else the oldest",
@@ -58,12 +58,26 @@ def pick(policy: int, able: int, last: int) -> int:
 
 @hook("sm.choose_warp")
 def choose_warp(core: Any, sm: int, row: int, able: int, last: int) -> int:
-    """Choose the warp that a scheduler issues from: a bit of ``able``, not 0. By default as ``scheduler.policy`` says.
+    """Choose the warp that a scheduler issues from: the number of a set bit of ``able``.
+
+    By default as ``scheduler.policy`` says.
 
     row    of the scheduler, ``sm`` x schedulers + its number.
-    able   warps that may issue, as a mask. In the model ``characterised`` bits are in order of age, the oldest lowest,
-           and the units of some may be busy: if the chosen one's is, the question comes again without that unit's
-           warps. In ``pipeline`` bits are warps of the SM. ``warp_at`` finds a warp's row in ``core.warp`` in both.
-    last   the bit of the warp that issued last, or 0.
+    able   warps that may issue, as a mask, never 0. In the model ``characterised`` bits are in order of age, the oldest
+           lowest, and the units of some may be busy: if the chosen one's is, the question comes again without that
+           unit's warps. In ``pipeline`` bits are warps of the SM.
+    last   the warp that issued last, as a mask of one bit, or 0.
+
+    ``warp_at(core, sm, number)`` is the row in ``core.warp`` of the warp that a bit stands for, by its number. A number
+    that is no set bit of ``able`` stands for the lowest one.
     """
     return pick(core.policy, able, last)
+
+
+chooses = is_replaced("sm.choose_warp")
+
+
+@inlined
+def is_able(able: int, bit: int) -> bool:
+    """Whether a number is a bit of ``able``; a policy's mistake must not end in other memory, or never."""
+    return 0 <= bit < 64 and (able >> bit) & 1 == 1

@@ -29,6 +29,13 @@ def test_every_value_is_explained(name: str) -> None:
         assert record["meaning"] in text
 
 
+def test_parameters_of_a_policy_are_explained(records: Records) -> None:
+    policy = Path(__file__).parents[2] / "examples" / "policies" / "next_line.py"
+    found = records("gpus", "explain", "mobile", "--plugin", str(policy), "--set", "policy.next_line.degree=3")
+    assert {record["key"]: record["value"] for record in found}["policy.next_line.degree"] == 3
+    assert not any("policy.next_line" in record["key"] for record in records("gpus", "explain", "mobile"))
+
+
 @pytest.mark.parametrize("base", NAMES)
 def test_a_new_description_is_the_base_with_the_values(base: str, records: Records, tmp_path: Path) -> None:
     records("gpu", "new", "mine.toml", "--base", base, "--set", "rt.warps=8", "--set", "scheduler.policy=lrr")

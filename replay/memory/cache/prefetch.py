@@ -12,10 +12,13 @@ from rayplay.replay.memory.cache.tags import find
 def prefetch(state: cache.Cache, at: int, now: int, sector: int, answer: int, waiter: int) -> int:
     """Choose a sector to prefetch after an access to ``sector``, or -1; it may be one that the cache holds.
 
-    answer  what the read met (``HIT``, ``MISS``, ...), never ``FAIL``. waiter: who reads; in an L1, odd for the RT
-            unit.
+    sector  its address / 32; a line is 1 << ``state.sector_shift`` of them.
+    answer  what the read met: ``HIT``, ``HIT_RESERVED`` (on its way), ``MISS`` (no line), ``SECTOR_MISS`` (a line
+            without the sector), never ``FAIL``.
+    waiter  who reads; in an L1, odd for the RT unit.
 
-    A sector that finds no MSHR entry, line or place in the miss queue is dropped; ``prefetched`` says so.
+    Asked once for each access, not for a prefetch. A sector that finds no MSHR entry, line or place in the miss queue
+    is dropped; ``prefetched`` says so.
     """
     return -1
 

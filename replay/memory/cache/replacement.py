@@ -3,8 +3,8 @@
 A way without a valid sector is taken before any line is replaced (``tags.victim``).
 """
 
-from rayplay.replay.jit.bits import FAR, bucket, compiled
-from rayplay.replay.jit.hooks import hook
+from rayplay.replay.jit.bits import FAR, bucket, compiled, inlined
+from rayplay.replay.jit.hooks import hook, is_replaced
 from rayplay.replay.jit.rows import host_prefetch
 from rayplay.replay.memory.cache import state as cache
 
@@ -34,6 +34,7 @@ def replace(state: cache.Cache, at: int, group: int) -> int:
     """Choose the line of a full set that gives its way to a new one: its row, or -1 where all wait for data.
 
     Asked again in each cycle in which the access is tried; a row of the set (``group``) without a reserved sector.
+    The rows of a set are ``group << state.way_shift`` and the ``state.ways - 1`` after it. Any other row stands for -1.
     """
     row = oldest(state, at, 2 * group)
     if 100 * state.unit[at, cache.DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways:
@@ -44,6 +45,16 @@ def replace(state: cache.Cache, at: int, group: int) -> int:
     return row
 
 
+chooses = is_replaced("cache.replace")
+
+
+@inlined
+def can_go(state: cache.Cache, group: int, row: int) -> bool:
+    """Whether a row is a line of the set that waits for no data; a policy's mistake must not end in other memory."""
+    first = group << state.way_shift
+    return first <= row < first + state.ways and state.line[row, cache.STATUS] & cache.ALL_RESERVED == 0
+
+
 @hook("cache.used")
 def used(state: cache.Cache, row: int, now: int) -> None:
     """Told of a use of a line: a hit, or an access that joins or adds a fetch of one of its sectors."""
@@ -51,4 +62,7 @@ def used(state: cache.Cache, row: int, now: int) -> None:
 
 @hook("cache.allocated")
 def allocated(state: cache.Cache, at: int, row: int, line: int, now: int) -> None:
-    """Told that a way (``row``) has been given to a new line, by its number; its first sector is still to come."""
+    """Told that a way (``row``) has been given to a new line, by its number; its first sector is still to come.
+
+    Several lines of a set may be allocated in one cycle.
+    """

@@ -11,7 +11,7 @@ from rayplay.replay.jit.bits import bucket, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import host_prefetch, wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.owners import SAMPLED
-from rayplay.replay.memory.cache.replacement import allocated, replace, used
+from rayplay.replay.memory.cache.replacement import allocated, can_go, chooses, replace, used
 
 ANY = -2  # in place of a row or a class
 
@@ -187,7 +187,8 @@ def victim(state: cache.Cache, at: int, group: int) -> int:
         row = oldest_of_classes(state, group, ANY)
         if row >= 0:
             return row
-    return replace(state, at, group)
+    row = replace(state, at, group)
+    return -1 if chooses(state) and not can_go(state, group, row) else row
 
 
 @inlined

@@ -17,7 +17,7 @@ from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.characterised import warp as execution
 from rayplay.replay.sm.ctas import Dispatch
-from rayplay.replay.sm.policies import choose_warp
+from rayplay.replay.sm.policies import choose_warp, chooses, is_able
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 
@@ -113,6 +113,8 @@ def choose(core: warps.Warps, lsus: Lsu, sm: int, row: int, lane: int, candidate
     soonest = FAR
     while candidates:
         rank = choose_warp(core, sm, row, candidates, core.mask[sm, warps.LAST] & lane)
+        if chooses(core) and not is_able(candidates, rank):
+            rank = lowest_bit(candidates)
         unit = core.warp[sm * core.warps + core.member[sm, rank], warps.CODE] & 15
         if core.free_at[row, unit] > now:
             soonest = min(soonest, core.free_at[row, unit])

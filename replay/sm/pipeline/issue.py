@@ -118,7 +118,8 @@ def look(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now
 @inlined
 def choose(core: pipe.Pipeline, sm: int, row: int, able: int) -> int:
     """The warp to issue from, or -1: ``able`` is a mask of some of the scheduler's, not 0."""
-    return choose_warp(core, sm, row, able, core.row[row, pipe.LAST])
+    bit = choose_warp(core, sm, row, able, core.row[row, pipe.LAST])
+    return lowest_bit(able) if policies.chooses(core) and not policies.is_able(able, bit) else bit
 
 
 @hook("sm.choose_warp")

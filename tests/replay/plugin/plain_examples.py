@@ -3,6 +3,8 @@
 Each is held to the laws of every policy, and to the invariant that its paper implies.
 """
 
+import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_tables, make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.subtrees import subtrees
@@ -22,12 +25,14 @@ from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.plugin.attach import attach
 from rayplay.replay.plugin.load import load as load_plugin
 from rayplay.replay.results.metrics import Result
+from rayplay.replay.rt import deliver
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.testing import check_policy, digest, totals
 from tests.replay.conftest import load as load_op
 from tests.replay.conftest import write_micro
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
+PUBLISHED = ("coherence_engine", "coop", "traversal_trend", "treelet_prefetch", "srrip", "ray_bypass")
 FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
 SMALL = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "l1.bytes=2048", "l1.ways=4", "sm.kernel_launch_cycles=0")
 SPREAD = ("rt.mshr_entries=0", "l1.latency_cycles=20")
@@ -93,9 +98,11 @@ def test_the_laws_of_every_policy_hold(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_example_is_short_and_names_its_source(name: str) -> None:
-    text = (EXAMPLES / name).read_text()
-    assert len(text.splitlines()) <= 250
-    assert load_plugin(EXAMPLES / name).functions
+    plugin = load_plugin(EXAMPLES / name)
+    assert len(plugin.source.splitlines()) <= 250
+    if name.removesuffix(".py") in PUBLISHED:
+        assert re.search(r"[A-Z]\w+ [^.]*\b(19|20)\d\d\b", plugin.module.__doc__ or "")
+        assert plugin.parameters
 
 
 def test_fifo_is_the_engines_own(rays: Path) -> None:
@@ -216,6 +223,27 @@ def test_lanes_that_help_each_other_read_each_record_once(walks: Path) -> None:
     assert cycles[1] < cycles[0]
 
 
+@pytest.mark.parametrize(
+    ("plugin", "values", "tables"),
+    [("coherence_engine.py", (), ("rays",)), ("coop.py", ("policy.coop.culling=off",), ("rays", "culled"))],
+)
+def test_each_ray_reads_its_own_records_once(
+    walks: Path, monkeypatch: pytest.MonkeyPatch, plugin: str, values: tuple[str, ...], tables: tuple[str, ...]
+) -> None:
+    """Reads of each ray, exactly: every record of its list is completed once, by whatever lane."""
+    read: list[int] = []
+    following = deliver.record_after
+
+    def noting(state: Any, records: Any, sm: int, at: int, lane: int, record: int, now: int) -> int:
+        read.extend([record] if record >= 0 else [])
+        return int(following(state, records, sm, at, lane, record, now))
+
+    monkeypatch.setattr(deliver, "record_after", noting)
+    replay(walks, plugin, *values)
+    trace = open_trace(walks)
+    assert sorted(read) == list(range(sum(len(trace.read(name, ["node"])["node"]) for name in tables)))
+
+
 def test_a_lone_long_ray_is_shared_by_its_warp(tmp_path: Path) -> None:
     """One lane has a whole tree, 31 have one record: its warp takes less than half of the time with helpers."""
     trace = write_lone_ray(tmp_path / "lone.trace")
@@ -289,3 +317,36 @@ def never(state, own, sm, at):
 """)
     with pytest.raises(AssertionError, match=r"0\.trace.*ends: "):
         check_policy(policy, cases=1)
+
+
+@pytest.mark.parametrize("answer", [-7, 1 << 40])
+@pytest.mark.parametrize(
+    ("hook", "arguments"),
+    [
+        ("sm.choose_warp", "core, own, sm, row, able, last"), ("l1.replace", "state, own, at, group"),
+        ("ctas.sm_in_turn", "state, own, last, turn, core"),
+        ("dram.choose_request", "state, own, channel, here, first"),
+        ("rt.choose_lane", "state, own, records, at, rest"), ("rt.choose_warp", "state, own, core"),
+        ("rt.next_record", "state, own, records, sm, at, lane, record, now"),
+        ("rt.start_lane", "state, own, records, sm, at, idle, now"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_cannot_be_reads_no_other_memory(
+    rays: Path, tmp_path: Path, hook: str, arguments: str, answer: int
+) -> None:
+    """Every second answer is nonsense: the replay ends, or says why it cannot, and never leaves its arrays."""
+    policy = tmp_path / "nonsense.py"
+    policy.write_text(f"""
+from rayplay.policy import default, hook
+
+asked = []
+usual = default("{hook}")
+
+@hook("{hook}")
+def choose({arguments}):
+    asked.append(1)
+    return {answer} if len(asked) % 2 else usual({arguments.replace(", own", "")})
+""")
+    with suppress(UserError):
+        simulate(open_trace(rays), load("mobile", SMALL, policy))
+    assert load_plugin(policy).module.asked
