@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.heap import trim_heap
 from rayplay.formats.guard.limits import mapped_bytes
 from rayplay.sweep.point.perform import perform
 from rayplay.sweep.store.store import Outcome
@@ -240,7 +241,7 @@ def main() -> None:
         except Exception:  # each point will say its own error
             traceback.print_exc()
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # a child would copy free pages to use them
+    trim_heap()  # a child would copy free pages to use them
     gc.freeze()
     control.send(json.dumps({"ready": True}).encode())
     zygote = Zygote(control, logs)

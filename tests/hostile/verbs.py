@@ -87,7 +87,7 @@ VERBS: dict[str, Verbs] = {
     "timed": {"correlate": (RAYPLAY, "correlate mobile --measured a.csv --trace plain.trace")},
     "plugin": {
         "replay": (REPLAY, f"good.trace {FAST} --plugin a.py --out out.result"),
-        "show": (RAYPLAY, "gpu show mobile --plugin a.py"),
+        "gpu": (RAYPLAY, "gpu show mobile --plugin a.py"),
     },
     "study": {**_of_folder("study"), "join": (ZATEL, "join study --out out")},
     "heatmap": {"predict": (ZATEL, "predict good.trace --gpu mobile --workers 1 --heatmap a.png --out out.prediction")},

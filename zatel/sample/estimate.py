@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.heap import trim_heap
 from rayplay.formats.laws.expect import expect_program
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
@@ -126,6 +127,7 @@ def read_work(trace: Trace, keep: bool = True) -> Work:
         stream, held.batches = unpacked(arrays), None
     else:
         stream = read_stream(trace, held.add)
+        trim_heap()
         kept.keep(packed(stream), "stream")
     cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
     return Work(stream, cta, held, kept, time.process_time() - begun)
