@@ -27,11 +27,11 @@ from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, m
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
 from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, walk
+from rayplay.zatel.model.windows import WINDOWS, window_bounds
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
-WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
 RAYS = ("warp_id", "visit", "lane")
 FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
 ORDERED = 1 << 21  # requests that are put in order at a time: temporaries of a few dozen bytes each
@@ -269,13 +269,6 @@ def warp_pieces(requests: np.ndarray) -> Iterator[Piece]:
     full = np.flatnonzero(np.diff(ends[1:] // ORDERED)) + 1
     for first, last in pairwise([0, *full.tolist(), len(requests)]):
         yield Piece(first, last, slice(int(ends[first]), int(ends[last])))
-
-
-def window_bounds(time: np.ndarray) -> np.ndarray:
-    """Times of the first request of each window but the first, float64[WINDOWS - 1]; windows hold equally many."""
-    first = -(-np.arange(1, WINDOWS) * len(time) // WINDOWS)
-    first = np.minimum(first, len(time) - 1)
-    return np.partition(time, first)[first] if len(time) else np.zeros(0)
 
 
 def table_line(place: np.ndarray, sms: int) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Schedule, moments
-from rayplay.zatel.model.traffic import WINDOWS, Stream, Traffic, window_bounds
+from rayplay.zatel.model.traffic import Stream, Traffic
+from rayplay.zatel.model.windows import WINDOWS, window_bounds
 
 BISECTIONS = 40
 

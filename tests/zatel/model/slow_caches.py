@@ -2,8 +2,9 @@
 
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES
-from rayplay.zatel.model.traffic import WINDOWS, Requests
+from rayplay.zatel.model.traffic import Requests
 from rayplay.zatel.model.walk import HIT_LINES
+from rayplay.zatel.model.windows import WINDOWS
 
 READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, L1_ACCESSES, L1_MISSES = range(7)
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.model.schedule import Machine, Phases, moments, schedule
-from rayplay.zatel.model.traffic import WINDOWS, Stream, Traffic
+from rayplay.zatel.model.traffic import Stream, Traffic
+from rayplay.zatel.model.windows import WINDOWS
 from rayplay.zatel.sample.extrapolate import all_cycles, later
 from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
 from rayplay.zatel.sample.replay import Replayed
