@@ -72,13 +72,13 @@ GALLERY = (
 )  # fmt: skip
 HEAD = """# Gallery of ray-tracing programs
 
-Ten programs in ten styles, each a file to copy. They are CUDA C++ with the PTX that `nvcc` makes of it and the TOML that
-binds it to a scene, but for the last two ([shaders](shaders.md)). `python -m tools.gallery` makes this page and its
-pictures; `tests/tracer/shading/test_gallery.py` holds each program to a law of its own, and pictures of equal estimators to
-each other.
+Ten programs in ten styles, each a file to copy. They are CUDA C++ with the PTX that `nvcc` makes of it and the TOML
+that binds it to a scene, except the last two ([shaders](shaders.md)). `python -m tools.gallery` makes this page and
+its pictures; `tests/tracer/shading/test_gallery.py` holds each program to a law of its own, and pictures of equal
+estimators to each other.
 
-`nvcc -ptx -arch=compute_75 -O3 -std=c++17 -I tracer/programs examples/gallery/NAME.cu` compiles one; `callables.cu` also
-needs `-rdc=true`, which keeps functions that nothing calls by name.
+`nvcc -ptx -arch=compute_75 -O3 -std=c++17 -I tracer/programs examples/gallery/NAME.cu` compiles one; `callables.cu`
+also needs `-rdc=true`, which keeps functions that nothing calls by name.
 
 - **rays**: trace calls and their continuations after any-hit and intersection programs, by pixel.
 - **records**: BVH records fetched by ray.

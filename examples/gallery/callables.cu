@@ -1,7 +1,6 @@
 // Callables: path tracing whose materials are direct callables, found by a material's model; a continuation callable ends
 // paths in the sky, by a ray of its own.
 #include "gallery.h"
-#include "scattering.h"
 
 namespace gallery {
 

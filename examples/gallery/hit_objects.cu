@@ -1,7 +1,6 @@
 // Hit objects: path tracing in three steps, traverse, reorder, invoke. Threads are reordered by the material model that
 // their ray has met, which the closest-hit program then evaluates.
 #include "gallery.h"
-#include "scattering.h"
 
 #define UNUSED_SLOTS                                                                                             \
     "%19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, %19, " \

@@ -97,8 +97,8 @@ def _split(kept: bytes) -> list[bytes]:
 def translate_program(
     functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int, cpu: Cpu
 ) -> list[bytes]:
-    """Object files of the functions: one, or of a program beyond ``MOST_OPTIMISED`` several, not optimised, which takes a
-    third of the time. Raises what ``lower_program`` does."""
+    """Object files of the functions: one, or of a program beyond ``MOST_OPTIMISED`` several, not optimised, which takes
+    a third of the time. Raises what ``lower_program`` does."""
     if sum(len(f.function.body) for f in functions) <= MOST_OPTIMISED:
         return [translate(lower_program(functions, symbols, records), cpu)]
     return [translate(piece, cpu, level=0) for piece in lower_pieces(functions, symbols, records)]

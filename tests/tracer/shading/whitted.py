@@ -36,7 +36,7 @@ def nearest(spheres: Spheres, origin: Vector, direction: Vector) -> tuple[float,
 
 
 def whitted_colour(s: Spheres, scene: Scene, sun: Vector, origin: Vector, direction: Vector, depth: int) -> Vector:
-    """What is seen from a place along a unit direction."""
+    """Colour seen from a place along a unit direction."""
     t, number = nearest(s, origin, direction)
     if number < 0:
         share = 0.5 * (direction[1] + 1)
