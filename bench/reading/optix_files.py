@@ -20,9 +20,9 @@ from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.isa.optix import kind_of_program
+from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.link.link import link_launch
-from rayplay.tracer.lower.compile import translate
-from rayplay.tracer.lower.program import lower_program
+from rayplay.tracer.lower.compile import translate_program
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.native.cpu import chosen
 
@@ -77,17 +77,17 @@ def build(module: Module, entry: Function, libraries: tuple[Module, ...]) -> Non
     start = time.process_time()
     try:
         linked = link_launch(((module, entry),), DeviceMemory(), {}, (), libraries)
-        text = lower_program(linked.functions, linked.symbols)
-        lowered = time.process_time()
-        translate(text, chosen())
+        linked_at = time.process_time()
+        size = sum(map(len, translate_program(linked.functions, linked.symbols, RECORD_ALL, chosen())))
     except UserError as error:
         print(f"  {entry.name}: refused: {error}", flush=True)
         return
     reached = sum(len(f.function.body) for f in linked.functions)
     outside = sorted({function.name for function in linked.externals})
     print(
-        f"  {entry.name}: reaches {len(linked.functions)} functions, {reached:,} instructions; linked and lowered in "
-        f"{lowered - start:.1f} s, translated in {time.process_time() - lowered:.1f} s, {memory():.0f} MB"
+        f"  {entry.name}: reaches {len(linked.functions)} functions, {reached:,} instructions; linked in "
+        f"{linked_at - start:.1f} s, translated in {time.process_time() - linked_at:.1f} s to {size / 1e6:.0f} MB; "
+        f"{memory():.0f} MB of memory"
         + (f"; without a body: {', '.join(outside)[:100]}" if outside else ""), flush=True,
     )  # fmt: skip
 

@@ -43,6 +43,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "docs/programs.md",
             "docs/programs/shaders.md",
+            "docs/programs/gallery.md",
             "docs/kernels.md",
             "docs/hardware.md",
             "docs/raster.md",

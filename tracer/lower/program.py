@@ -4,6 +4,10 @@ A function runs its warp from where the activation stands until it must suspend,
 (``tracer.abi.words``). It records a visit per block entered and an access per memory instruction.
 """
 
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+
 from rayplay.ptx.flow.cfg import branch_labels, waits
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.form import problem
@@ -29,6 +33,11 @@ from rayplay.tracer.units.plans import SERVED
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000000}'
 
+PIECE_LETTERS = 1 << 23
+_DEFINED = re.compile(r"^(?:define .*?)?@([\w.$-]+)(?:\(| =)", re.MULTILINE)
+_NAMED = re.compile(r"@([\w.$-]+)")
+_CALLED_PART = re.compile(r"call i64 @(f\d+\.\d+)\(")
+
 
 def lower_program(
     functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int = RECORD_ALL
@@ -40,13 +49,46 @@ def lower_program(
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
     helpers: dict[str, str] = {}
-    texts = [_function(f, symbols, records, helpers) for f in functions]
+    texts = [text for f in functions for text in _function(f, symbols, records, helpers)]
     return "\n".join((*texts, *(helpers[name] for name in sorted(helpers)), ATTRIBUTES, PROFILE, ""))
+
+
+def lower_pieces(
+    functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int = RECORD_ALL
+) -> Iterator[str]:
+    """The same as LLVM modules of ``PIECE_LETTERS`` or little more, each with the helpers that it calls: a large
+    program is never in memory as a whole. Raises what ``lower_program`` does."""
+    helpers: dict[str, str] = {}
+    waiting: list[str] = []
+    for f in functions:
+        for text in _function(f, symbols, records, helpers):
+            waiting.append(text)
+            if sum(map(len, waiting)) > PIECE_LETTERS:
+                yield _piece(waiting, helpers)
+                waiting = []
+    if waiting:
+        yield _piece(waiting, helpers)
+
+
+def _piece(texts: list[str], helpers: dict[str, str]) -> str:
+    """An LLVM module of some functions, the helpers that they reach, and declarations of the parts that they call."""
+    named = {helper: set(_DEFINED.findall(text)) for helper, text in helpers.items()}
+    reached: dict[str, None] = {}
+    left = list(texts)
+    while left:
+        mentioned = set(_NAMED.findall(left.pop()))
+        more = [helper for helper, names in named.items() if helper not in reached and names & mentioned]
+        reached |= dict.fromkeys(more)
+        left += [helpers[helper] for helper in more]
+    whole = "\n".join((*texts, *(helpers[helper] for helper in sorted(reached))))
+    missing = sorted(set(_CALLED_PART.findall(whole)) - set(_DEFINED.findall(whole)))
+    declared = [f"declare i64 @{name}(ptr noalias, ptr noalias) #0" for name in missing]
+    return "\n".join((whole, *declared, ATTRIBUTES, PROFILE, ""))
 
 
 def _function(
     linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int, helpers: dict[str, str]
-) -> str:
+) -> list[str]:
     """The LLVM functions of one PTX function: one, or its parts and what goes from part to part."""
     layout = linked.layout
     flow = control_flow(linked.cfg, layout.liveness.live_in, layout.returned, linked.spins)
@@ -60,9 +102,9 @@ def _function(
     for part in parts:
         part.blocks()
     if len(parts) == 1:
-        return parts[0].text(f"f{linked.number}")
+        return [parts[0].text(f"f{linked.number}")]
     texts = [part.text(f"f{linked.number}.{number}") for number, part in enumerate(parts)]
-    return "\n".join((*texts, lower_parts(linked.number, flow, entries)))
+    return [*texts, lower_parts(linked.number, flow, entries)]
 
 
 class _PartLowering:
@@ -194,4 +236,4 @@ class _PartLowering:
 
     def _block_of(self, label: str) -> int:
         start = self.linked.function.labels[label]
-        return next(k for k, block in enumerate(self.linked.cfg.blocks) if block.first == start)
+        return bisect_left(self.linked.cfg.blocks, start, key=lambda block: block.first)

@@ -23,12 +23,15 @@ class Cpu:
     name: str
     features: str = ""
 
-    def machine(self) -> llvm.TargetMachine:
-        """A new one each time: an execution engine takes its target machine with it when it goes."""
+    def machine(self, level: int = 2) -> llvm.TargetMachine:
+        """A new one each time: an execution engine takes its target machine with it when it goes.
+
+        level  how hard LLVM optimises, 0 to 3.
+        """
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple()
-        return target.create_target_machine(cpu=self.name, features=self.features, opt=2, jit=True)
+        return target.create_target_machine(cpu=self.name, features=self.features, opt=level, jit=True)
 
     def without(self, feature: str) -> "Cpu":
         """The same processor without a feature and all that build on it."""

@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("examples/*", "examples/cnn/kernels", "tracer/kernels", "tests/tracer/data")
 CLANGS = ROOT / "tests/tracer/data/gradient.cu"
-MORE = {"twin.cu": ["-fmad=false", "-I", str(ROOT / "tracer" / "programs")]}
+HEADERS = ["-I", str(ROOT / "tracer" / "programs")]
+MORE = {"twin.cu": ["-fmad=false", *HEADERS], "callables.cu": ["-rdc=true", *HEADERS]}
 """Options of a file of its own."""
 SOURCES = sorted({path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.cu")} - {CLANGS})
 
@@ -25,6 +26,7 @@ def test_committed_ptx_is_what_the_source_gives(source: Path, tmp_path: Path) ->
         pytest.skip(f"the file was made by nvcc {head[1]}")
     made = tmp_path / "made.ptx"
     command = ["nvcc", "-ptx", f"-arch=compute_{head[2]}", "-O3", "-std=c++17"]
-    command += [*MORE.get(source.name, []), source.name, "-o", str(made)]
+    command += MORE.get(source.name, HEADERS if source.parent.name == "gallery" else [])
+    command += [source.name, "-o", str(made)]
     subprocess.run(command, cwd=source.parent, check=True)
     assert made.read_text() == committed

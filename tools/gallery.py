@@ -1,0 +1,171 @@
+"""The gallery of ray-tracing programs: its pictures, and the page ``docs/programs/gallery.md``.
+
+    python -m tools.gallery            # run all ten; write the pictures and the page (a minute of processor time)
+
+Slang's program needs its compilers (``docs/programs/shaders.md``). Pictures and figures are the same on every machine.
+"""
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.tracer.render import Request, render
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "programs" / "gallery.md"
+PICTURES = ROOT / "docs" / "images" / "gallery"
+KINDS = ("raygen", "closesthit", "anyhit", "intersection", "miss", "callable")
+"""Kinds of program by the word in their names."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One program of the gallery: source below ``examples/``, scene and sampling of its picture, subject."""
+
+    name: str
+    source: str
+    scene: str
+    width: int
+    height: int
+    samples: int
+    subject: str
+
+    @property
+    def program(self) -> Path:
+        """What ``--program`` takes: PTX with its TOML, a file of Slang or a folder."""
+        path = ROOT / "examples" / self.source
+        return path.with_suffix(".ptx") if path.suffix == ".cu" else path
+
+    @property
+    def command(self) -> str:
+        """The command that traces the picture."""
+        program = self.program.relative_to(ROOT)
+        size = f"--size {self.width}x{self.height} --samples {self.samples}"
+        return f"rayplay trace {self.scene} --program {program} {size}"
+
+
+GALLERY = (
+    Piece("normals", "gallery/normals.cu", "rabbit", 96, 96, 1,
+          "The first hit's normal. Vertices and matrices come from calls of the interface; three payload registers."),
+    Piece("whitted", "gallery/whitted.cu", "wknd", 128, 96, 1,
+          "Whitted's ray tracing: closest-hit programs trace on, for reflection, refraction and the sun's shadow."),
+    Piece("ambient occlusion", "gallery/ambient_occlusion.cu", "cornell", 96, 96, 4,
+          "The open share of a hemisphere, by one short ray in each of eight strata."),
+    Piece("next-event estimation", "gallery/next_event.cu", "cornell", 96, 96, 16,
+          "Path tracing in which each diffuse hit asks for a point of the lamp."),
+    Piece("foliage", "gallery/foliage.cu", "forest", 128, 96, 2,
+          "An any-hit program cuts leaves out of rectangles, and dims the sun leaf by leaf."),
+    Piece("procedural primitives", "gallery/procedural.cu", "wknd", 128, 96, 1,
+          "An intersection program that steps along the ray to a ring in each sphere's box."),
+    Piece("callables", "gallery/callables.cu", "wknd", 128, 96, 4,
+          "Path tracing whose materials are direct callables; a continuation callable is the sky."),
+    Piece("hit objects", "gallery/hit_objects.cu", "wknd", 128, 96, 4,
+          "Path tracing by traverse, reorder and invoke; threads are reordered by the material that they met."),
+    Piece("Slang", "shaders/lit.slang", "cornell", 96, 96, 1,
+          "Materials under one sun, in Slang."),
+    Piece("Vulkan-Sim", "shaders/vulkan-sim", "cornell", 96, 96, 1,
+          "Shaders of Vulkan-Sim's dialect; an any-hit shader cuts corners off triangles."),
+)  # fmt: skip
+HEAD = """# Gallery of ray-tracing programs
+
+Ten programs in ten styles, each a file to copy. They are CUDA C++ with the PTX that `nvcc` makes of it and the TOML
+that binds it to a scene, except the last two ([shaders](shaders.md)). `python -m tools.gallery` makes this page and
+its pictures; `tests/tracer/shading/test_gallery.py` holds each program to a law of its own, and pictures of equal
+estimators to each other.
+
+`nvcc -ptx -arch=compute_75 -O3 -std=c++17 -I tracer/programs examples/gallery/NAME.cu` compiles one; `callables.cu`
+also needs `-rdc=true`, which keeps functions that nothing calls by name.
+
+- **rays**: trace calls and their continuations after any-hit and intersection programs, by pixel.
+- **records**: BVH records fetched by ray.
+- **instructions**: thread instructions by pixel; **lanes**: active ones of 32 by warp instruction.
+- **shares**: of thread instructions by kind of program.
+
+| program | rays | records | instructions | lanes | shares |
+|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Statistics of a trace: per pixel rays and thread instructions, records per ray, active lanes, shares by kind."""
+
+    rays: float
+    records: float
+    instructions: float
+    lanes: float
+    shares: dict[str, float]
+
+    def cells(self) -> str:
+        """The cells of its row."""
+        shares = ", ".join(f"{kind} {share:.0%}" for kind, share in self.shares.items() if share >= 0.005)
+        return f"{self.rays:.2f} | {self.records:.1f} | {self.instructions:,.0f} | {self.lanes:.1f} | {shares}"
+
+
+def figures_of(trace: Trace, pixels: int) -> Figures:
+    """Statistics of the trace of a picture."""
+    blocks, visits = trace.read("blocks", ["program", "instruction_count"]), trace.read("visits")
+    rays = trace.read("rays", ["node"])
+    block, lanes = visits["block_id"], np.bitwise_count(visits["active_mask"])
+    warp = blocks["instruction_count"][block].astype(np.int64)
+    thread = warp * lanes
+    by_program = dict.fromkeys(KINDS, 0.0)
+    names = np.array(blocks["program"])
+    for name in np.unique(names):
+        kind = next((kind for kind in KINDS if f"{kind}__" in name), "raygen")
+        by_program[kind] += float(thread[(names == name)[block]].sum() / thread.sum())
+    count = trace.rows("rays")
+    return Figures(
+        count / pixels, len(rays["node"]) / count, float(thread.sum() / pixels), float(thread.sum() / warp.sum()),
+        by_program,
+    )  # fmt: skip
+
+
+def run_piece(piece: Piece, out: Path) -> Figures:
+    """Trace a program's picture to ``out``, with the picture beside it; the statistics of the trace."""
+    render(Request(piece.scene, piece.program, None, out, piece.width, piece.height, piece.samples))
+    return figures_of(open_trace(out), piece.width * piece.height)
+
+
+def row_of(piece: Piece, figures: Figures) -> str:
+    """A program's row of the table."""
+    return f"| [{piece.name}](#{piece.name.replace(' ', '-').lower()}) | {figures.cells()} |\n"
+
+
+def page_of(found: Iterable[tuple[Piece, Figures]]) -> str:
+    """The text of the page."""
+    rows, parts = [], []
+    for piece, figures in found:
+        rows.append(row_of(piece, figures))
+        place = f"../../examples/{piece.source}"
+        picture = f"![{piece.name}](../images/gallery/{picture_of(piece).name})"
+        parts.append(
+            f"\n## {piece.name[0].upper()}{piece.name[1:]}\n\n{piece.subject} Source: [`{piece.source}`]({place}).\n\n"
+            f"    {piece.command}\n\n{picture}\n"
+        )
+    return HEAD + "".join(rows + parts)
+
+
+def picture_of(piece: Piece) -> Path:
+    """Where a program's picture is committed."""
+    return PICTURES / f"{piece.name.replace(' ', '-').lower()}.png"
+
+
+def main() -> None:
+    """Write pictures and page."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for piece in GALLERY:
+            out = Path(scratch) / f"{picture_of(piece).stem}.trace"
+            found.append((piece, run_piece(piece, out)))
+            picture_of(piece).write_bytes(out.with_suffix(".png").read_bytes())
+    PAGE.write_text(page_of(found))
+
+
+if __name__ == "__main__":
+    main()
