@@ -36,7 +36,7 @@ class Piece:
 
     @property
     def program(self) -> Path:
-        """What ``--program`` takes: PTX with its TOML, a file of Slang or a folder."""
+        """The argument of ``--program``: PTX with its TOML, a file of Slang or a folder."""
         path = ROOT / "examples" / self.source
         return path.with_suffix(".ptx") if path.suffix == ".cu" else path
 

@@ -48,7 +48,7 @@ def moved_accesses(trace: Trace, paths: Paths, moved: Moved, start: np.ndarray) 
 
 
 def accesses_of(visit: np.ndarray, instruction: np.ndarray, lane: np.ndarray, address: np.ndarray) -> Columns:
-    """Rows of accesses, each of some lanes, from one row per lane. ``warp_id`` is left out, ``visit`` is a row of all visits."""
+    """Rows of accesses of some lanes each, from one row a lane; no ``warp_id``; ``visit`` is a row of all visits."""
     order = np.lexsort((lane, instruction, visit))
     visit, instruction, lane = visit[order], instruction[order], lane[order]
     begins = np.flatnonzero(np.r_[True, (np.diff(visit) != 0) | (np.diff(instruction) != 0)][: len(visit)])

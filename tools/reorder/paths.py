@@ -18,7 +18,7 @@ LANES, PATH_BLOCKS = 32, 16
 
 
 class Code(NamedTuple):
-    """What a block is: the first of its program; ends it; holds a reorder. bool[blocks]."""
+    """Blocks that begin a program, that end it, that hold a reorder: bool[blocks] each."""
 
     first: np.ndarray
     ends: np.ndarray
