@@ -151,7 +151,7 @@ def page_of(found: Iterable[tuple[Piece, Figures]]) -> str:
 
 
 def picture_of(piece: Piece) -> Path:
-    """Where a program's picture is committed."""
+    """File of a program's committed picture."""
     return PICTURES / f"{piece.name.replace(' ', '-').lower()}.png"
 
 

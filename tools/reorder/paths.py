@@ -108,7 +108,7 @@ def paths_of(trace: Trace, code: Code) -> Paths:
 
 
 def dealt(paths: Paths, window: int, key: str) -> Stretches:
-    """Where each thread runs after each of its reorders. window: warps."""
+    """Lane of each thread after each of its reorders. window: warps."""
     begins = np.r_[True, (np.diff(paths.thread) != 0) | (np.diff(paths.generation) != 0)]
     begin = np.flatnonzero(begins)
     end = np.r_[begin[1:], len(begins)]
