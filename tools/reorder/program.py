@@ -1,4 +1,4 @@
-"""What a reorder adds to the program of a trace: state stored, a barrier, state loaded."""
+"""Additions of a reorder to the program of a trace: state stored, a barrier, state loaded."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ VECTOR_BYTES = 16
 
 
 class Added(NamedTuple):
-    """What a reorder adds to the program: blocks that store state, meet and load state, -1 for none; instructions."""
+    """Blocks that store state, meet and load state, -1 for none; instructions that store and load."""
 
     blocks: np.ndarray
     stores: np.ndarray
