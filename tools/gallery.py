@@ -36,7 +36,7 @@ class Piece:
 
     @property
     def program(self) -> Path:
-        """The argument of ``--program``: PTX with its TOML, a file of Slang or a folder."""
+        """Value of ``--program``: PTX with its TOML, a file of Slang or a folder."""
         path = ROOT / "examples" / self.source
         return path.with_suffix(".ptx") if path.suffix == ".cu" else path
 
@@ -151,7 +151,7 @@ def page_of(found: Iterable[tuple[Piece, Figures]]) -> str:
 
 
 def picture_of(piece: Piece) -> Path:
-    """File of a program's committed picture."""
+    """The committed picture of a program."""
     return PICTURES / f"{piece.name.replace(' ', '-').lower()}.png"
 
 

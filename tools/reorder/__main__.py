@@ -1,4 +1,4 @@
-"""Carry out the reorders of a trace: threads that meet at ``optixReorder`` are dealt out to the warps of a window.
+"""Carry out the reorders of a trace: threads that meet at ``optixReorder`` are dealt out to warps of a window.
 
     rayplay trace wknd --program examples/gallery/hit_objects.ptx --size 64x64 --out traces/hits.trace
     python -m tools.reorder traces/hits.trace --window 8 --state-bytes 64 --out traces/reordered.trace
@@ -48,7 +48,7 @@ def moved_accesses(trace: Trace, paths: Paths, moved: Moved, start: np.ndarray) 
 
 
 def accesses_of(visit: np.ndarray, instruction: np.ndarray, lane: np.ndarray, address: np.ndarray) -> Columns:
-    """Rows of accesses of some lanes each, from one row a lane; no ``warp_id``; ``visit`` is a row of all visits."""
+    """Rows of accesses from a row per lane; ``visit`` counts all visits, ``warp_id`` is left out."""
     order = np.lexsort((lane, instruction, visit))
     visit, instruction, lane = visit[order], instruction[order], lane[order]
     begins = np.flatnonzero(np.r_[True, (np.diff(visit) != 0) | (np.diff(instruction) != 0)][: len(visit)])

@@ -18,7 +18,7 @@ LANES, PATH_BLOCKS = 32, 16
 
 
 class Code(NamedTuple):
-    """Blocks that begin a program, that end it, that hold a reorder: bool[blocks] each."""
+    """Roles of blocks: the first of its program; ends it; holds a reorder. bool[blocks]."""
 
     first: np.ndarray
     ends: np.ndarray
@@ -108,7 +108,7 @@ def paths_of(trace: Trace, code: Code) -> Paths:
 
 
 def dealt(paths: Paths, window: int, key: str) -> Stretches:
-    """Lane of each thread after each of its reorders. window: warps."""
+    """The places of each thread after each of its reorders. window: warps."""
     begins = np.r_[True, (np.diff(paths.thread) != 0) | (np.diff(paths.generation) != 0)]
     begin = np.flatnonzero(begins)
     end = np.r_[begin[1:], len(begins)]

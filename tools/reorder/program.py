@@ -12,7 +12,7 @@ VECTOR_BYTES = 16
 
 
 class Added(NamedTuple):
-    """Additions to the program: blocks that store state, meet and load state, -1 for none; instructions."""
+    """Blocks that store state, meet and load state, -1 for none; instructions that store and load."""
 
     blocks: np.ndarray
     stores: np.ndarray
