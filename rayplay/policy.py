@@ -51,7 +51,7 @@ def helper_lines() -> Iterator[str]:
 def main() -> None:
     """Print hooks, then helpers."""
     argparse.ArgumentParser(prog="python -m rayplay.policy", description=__doc__).parse_args()
-    print("\n".join([*hook_lines(), "| a policy may call | which is |", "|---|---|", *helper_lines()]), flush=True)
+    print("\n".join([*hook_lines(), "| call | meaning |", "|---|---|", *helper_lines()]), flush=True)
 
 
 if __name__ == "__main__":
