@@ -176,7 +176,8 @@ def replay_trace(arguments: argparse.Namespace) -> None:
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
             model=arguments.model, interval=arguments.interval, notes=kept, watch=watch,
         )  # fmt: skip
-        lines = [f"{arguments.trace.name} on {gpu.name}", *result_lines(arguments, result)]
+        with_plugin = f" with plug-in {gpu.plugin.name}" if gpu.plugin else ""
+        lines = [f"{arguments.trace.name} on {gpu.name}{with_plugin}", *result_lines(arguments, result)]
         answer(arguments, lines, lambda: metric_records(arguments.trace.name, gpu.name, result.summary))
         if arguments.out is not None:
             result.write(arguments.out, made)

@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from rayplay.replay.run.driver import simulate
 IS_PLAIN: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 MOST_TIMES_SLOWER, SPARE_CYCLES = 8, 20_000
 INTERVAL = 500
+MOST_CALLS = 300_000  # of a policy in one quantum, at most some hundred cycles
 WORK = ("sm.retired_instructions", "sm.retired_warps", "sm.retired_ctas", "rt_unit.warps", "rt_unit.rays",
         "rt_unit.lanes", "rt_unit.records", "rt_unit.intersection_lane_cycles")  # fmt: skip
 """Counters that a policy cannot change: what is done, whenever it is done."""
@@ -42,17 +44,62 @@ VALUES = {
 FIXED = ("memory.count=1", "l2.bytes=65536", "l1.bytes=4096", "sm.concurrent_kernels=1")
 
 
+class Calls:
+    """Counts the calls of a policy's functions where they run in plain Python, and gives up on endless ones.
+
+    by_hook     calls of each hook.
+    since_look  calls since the engine ended a quantum.
+    """
+
+    def __init__(self, plugin: Plugin) -> None:
+        self.plugin, self.functions = plugin, dict(plugin.functions)
+        self.by_hook, self.since_look = dict.fromkeys(plugin.functions, 0), 0
+
+    def __enter__(self) -> "Calls":
+        """Have every function counted."""
+        self.plugin.functions.update({name: self.counted(name, each) for name, each in self.functions.items()})
+        self.plugin.classes.clear()  # which are bound to the functions
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Put the functions back."""
+        self.plugin.functions.update(self.functions)
+        self.plugin.classes.clear()
+
+    def counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A hook's function that is counted."""
+
+        def call(*arguments: Any) -> Any:
+            self.by_hook[name] += 1
+            self.since_look += 1
+            if self.since_look > MOST_CALLS:
+                raise AssertionError(f"ends: no progress: {MOST_CALLS:,} calls in one quantum, the last of {name}")
+            return function(*arguments)
+
+        return call
+
+    def lines(self) -> Iterator[str]:
+        """Calls by hook, and a note of each that was never asked."""
+        yield "calls: " + ", ".join(f"{name} {calls:,}" for name, calls in self.by_hook.items())
+        for name, calls in self.by_hook.items():
+            if calls == 0:
+                yield f"note: {name} was never asked, so nothing here tests it"
+
+
 class Noting(Checkpoints):
     """Keeps the checkpoint of one look in memory, or resumes from one."""
 
     def __init__(self, at: int, resumed: Checkpoint | None = None) -> None:
         self.at, self.resumed, self.looks = at, resumed, 0
         self.kept: Checkpoint | None = None
+        self.calls: Calls | None = None
 
     @property
     def are_due(self) -> bool:
         """Whether this is the look."""
         self.looks += 1
+        if self.calls is not None:
+            self.calls.since_look = 0
         return self.looks == self.at
 
     def save(self, facts: Any, arrays: Any) -> None:
@@ -96,11 +143,17 @@ def check_policy(
     """
     loaded = plugin if isinstance(plugin, Plugin | None) else load_plugin(plugin)
     done = 0
-    with tempfile.TemporaryDirectory() as folder:
+    sums: dict[str, int] = {}
+    calls = Calls(loaded) if IS_PLAIN and loaded is not None else None
+    with tempfile.TemporaryDirectory() as folder, calls or nullcontext():
         for case in drawn(Path(folder), cases, seed, models, loaded is not None and bool(loaded.needs)):
-            held = list(laws(case, loaded, settings))
-            progress(f"{case}: {', '.join(held)}")
+            held = list(laws(case, loaded, settings, calls, sums))
+            progress(f"{case.trace.stem}: {len(held)} laws hold: {', '.join(held)}")
             done += len(held)
+    if sums:
+        progress("counters: " + ", ".join(f"{name} {number:,}" for name, number in sums.items()))
+    for line in calls.lines() if calls else ():
+        progress(line)
     return done
 
 
@@ -122,32 +175,41 @@ def drawn(folder: Path, cases: int, seed: int, models: tuple[str, ...], traversa
         yield case
 
 
-def laws(case: Case, plugin: Plugin | None, settings: tuple[str, ...]) -> Iterator[str]:
-    """Hold each law on a case; yields its name once it holds."""
+def laws(
+    case: Case, plugin: Plugin | None, settings: tuple[str, ...], calls: Calls | None, sums: dict[str, int]
+) -> Iterator[str]:  # fmt: skip
+    """Hold each law on a case; yields its name once it holds. Adds the policy's counters to ``sums``."""
     trace, gpu = open_trace(case.trace), case.gpu(plugin, settings)
     usual = replay(case, trace, case.gpu(None))
     noting = Noting(1 << 60)
+    noting.calls = calls
     result = replay(case, trace, gpu, notes=noting)
     cycles, most = result.value("gpu_cycles"), MOST_TIMES_SLOWER * usual.value("gpu_cycles") + SPARE_CYCLES
-    assert cycles <= most, f"{case}: no starvation: {cycles:,.0f} cycles, {usual.value('gpu_cycles'):,.0f} without it"
+    assert cycles <= most, (
+        f"{case}:\n  no starvation: {cycles:,.0f} cycles, {usual.value('gpu_cycles'):,.0f} without it"
+    )
     yield "ends"
     done, wanted = totals(result), totals(usual)
+    for name in (each for each in done if each.startswith("policy.")):
+        sums[name] = sums.get(name, 0) + done[name]
     reads_culled = plugin is not None and "culled" in plugin.needs
     for name in WORK if not reads_culled else [name for name in WORK if name not in OF_RECORDS]:
-        assert done[name] == wanted[name], f"{case}: conservation: {name} is {done[name]}, {wanted[name]} without it"
+        assert done[name] == wanted[name], f"{case}:\n  conservation: {name} is {done[name]}, {wanted[name]} without it"
     yield "conservation"
     kept = digest(result)
     for quantum in {1, min(7, gpu.longest_quantum)} - {gpu.longest_quantum}:
-        assert digest(replay(case, trace, gpu, quantum=quantum)) == kept, f"{case}: same bytes for quantum {quantum}"
+        assert digest(replay(case, trace, gpu, quantum=quantum)) == kept, f"{case}:\n  same bytes for quantum {quantum}"
     yield "same bytes for every quantum"
     if not IS_PLAIN and (os.cpu_count() or 1) > 1:
-        assert digest(replay(case, trace, gpu, threads=2)) == kept, f"{case}: same bytes for 2 threads"
+        assert digest(replay(case, trace, gpu, threads=2)) == kept, f"{case}:\n  same bytes for 2 threads"
         yield "same bytes for two threads"
     middle = Noting(max(noting.looks // 2, 1))
-    assert digest(replay(case, trace, gpu, notes=middle)) == kept, f"{case}: same bytes while checkpoints are written"
+    assert digest(replay(case, trace, gpu, notes=middle)) == kept, (
+        f"{case}:\n  same bytes while checkpoints are written"
+    )
     if middle.kept is not None:
         resumed = replay(case, trace, gpu, notes=Noting(1 << 60, middle.kept))
-        assert digest(resumed) == kept, f"{case}: same bytes when resumed"
+        assert digest(resumed) == kept, f"{case}:\n  same bytes when resumed"
         yield "same bytes when resumed"
 
 
@@ -163,7 +225,7 @@ def replay(
     except UserError as error:
         if "cannot be compiled" in str(error):
             raise
-        raise AssertionError(f"{case}: ends: {error}") from error
+        raise AssertionError(f"{case}:\n  ends: {error}") from error
 
 
 def totals(result: Result) -> dict[str, int]:

@@ -24,8 +24,8 @@ class Notice:
     On a terminal a bar fills while the expected seconds pass; elsewhere one line says what begins, one that it ended.
     """
 
-    def __init__(self, what: str, expected: int, stream: TextIO, patience: float) -> None:
-        self.what, self.expected, self.stream, self.patience = what, expected, stream, patience
+    def __init__(self, what: str, expected: int, stream: TextIO, patience: float, often: str) -> None:
+        self.what, self.expected, self.stream, self.patience, self.often = what, expected, stream, patience, often
         self.process = os.getpid()
         self.functions = self.depth = 0
         self.seconds = self.since = 0.0
@@ -73,7 +73,7 @@ class Notice:
             form = "{desc}: {elapsed} of about {total} s |{bar}|"
             self.bar = tqdm(total=self.expected, bar_format=form, file=self.stream, leave=False)
         else:
-            text = f"compiling {self.what}, once after an installation: about {self.expected} s"
+            text = f"compiling {self.what}, {self.often}: about {self.expected} s"
             tqdm.write(text, file=self.stream)
 
     def end(self) -> None:
@@ -88,15 +88,19 @@ class Notice:
 
 
 @contextmanager
-def first_use(what: str, expected: int, stream: TextIO | None = None, patience: float = 1.0) -> Iterator[None]:
+def first_use(
+    what: str, expected: int, stream: TextIO | None = None, patience: float = 1.0,
+    often: str = "once after an installation",
+) -> Iterator[None]:  # fmt: skip
     """Tell of functions that the block compiles.
 
     what      of which the functions are part, such as ``the importer``.
     expected  seconds that it takes on two cores.
+    often     says when it is compiled.
     """
     from numba.core import event
 
-    notice = Notice(what, expected, stream or sys.stderr, patience)
+    notice = Notice(what, expected, stream or sys.stderr, patience, often)
 
     class Heard(event.Listener):
         def on_start(self, event: Any) -> None:

@@ -75,6 +75,10 @@ def describe(dataset: Dataset, rows: int) -> Iterator[str]:
     for key, value in sorted(manifest.provenance.items()):
         yield f"{_printable(key)}: {_shortened(_json(value), 100)}"
     if isinstance(dataset, Result):
+        gpu = manifest.provenance.get("gpu")
+        policies = gpu.get("policy") if isinstance(gpu, dict) else None
+        for name in policies if isinstance(policies, dict) else ():
+            yield f"plug-in: {_printable(name)}"
         yield ""
         yield from metric_lines(dataset.summary)
     for name in dataset.tables:

@@ -31,7 +31,7 @@ from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.watchdog import Watchdog
 from rayplay.replay.timeline.watch import Watch
 
-COMPILE_SECONDS = 20  # on two cores
+COMPILE_SECONDS = 60  # 60 to 85 s of processor time
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
 LONGEST_INTERVAL_CYCLES, MOST_THREADS = 10**15, 256
 
@@ -73,7 +73,9 @@ def simulate(
     replay = _prepared(
         trace, gpu, quantum, threads, characterisation, selection or Selection(), model, interval, shared, watch
     )
-    with first_use("the engine of this model", gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS):
+    seconds = gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS
+    often = "once after an installation" if gpu.plugin is None else f"once for each text of {gpu.plugin.name}.py"
+    with first_use("the engine of this model", seconds, often=often):
         replay.machine.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(progress or (lambda standing: None), notes)

@@ -315,7 +315,7 @@ from rayplay.policy import hook
 def never(state, own, sm, at):
     return False
 """)
-    with pytest.raises(AssertionError, match=r"0\.trace.*ends: "):
+    with pytest.raises(AssertionError, match=r"(?s)0\.trace.*ends: "):
         check_policy(policy, cases=1)
 
 

@@ -1,5 +1,6 @@
 """A plug-in's file: its declarations join the description, and each of its mistakes is one line."""
 
+import dataclasses
 import pickle
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from rayplay import policy
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import explain, load
 from rayplay.replay.plugin.load import load as load_plugin
 from rayplay.replay.plugin.targets import hook_lines, hooks_of_units
+from rayplay.replay.testing import MOST_CALLS, Calls
 from rayplay.zatel.changes.whatif import changed
 
 ROOT = Path(__file__).parents[3]
@@ -136,6 +139,27 @@ def test_the_page_lists_every_hook() -> None:
     for name in hooks_of_units():
         assert f"`{name}`" in page, name
     assert sum(line.startswith("**") for line in hook_lines()) == page.partition("## Hooks")[2].count("\n| `")
+
+
+def test_the_page_lists_what_a_policy_may_call() -> None:
+    page = (ROOT / "docs" / "policies.md").read_text()
+    assert all(line in page for line in policy.helper_lines())
+    assert {call.partition("(")[0] for call in policy.HELPERS} <= set(policy.__all__)
+
+
+def test_calls_are_counted_and_endless_ones_end(tmp_path: Path) -> None:
+    made = load_plugin(written(tmp_path, GOOD, "asked.py"))
+    functions = {"rt.choose_warp": lambda *given: -1, "rt.began": lambda *given: None}
+    plugin = dataclasses.replace(made, functions=dict(functions), classes={})
+    with Calls(plugin) as calls:
+        for _ in range(MOST_CALLS):
+            assert plugin.functions["rt.choose_warp"](None, None, 0) == -1
+        with pytest.raises(AssertionError, match=r"no progress: .* the last of rt\.choose_warp"):
+            plugin.functions["rt.choose_warp"](None, None, 0)
+    assert plugin.functions == functions
+    first, second = calls.lines()
+    assert first == f"calls: rt.choose_warp {MOST_CALLS + 1:,}, rt.began 0"
+    assert second.startswith("note: rt.began was never asked")
 
 
 def test_the_page_begins_with_a_policy_that_works(tmp_path: Path) -> None:
