@@ -31,9 +31,9 @@ def test_every_value_is_explained(name: str) -> None:
 
 def test_parameters_of_a_policy_are_explained(records: Records) -> None:
     policy = Path(__file__).parents[2] / "examples" / "policies" / "next_line.py"
-    found = records("gpus", "explain", "mobile", "--plugin", str(policy), "--set", "policy.next_line.degree=3")
+    found = records("gpu", "show", "mobile", "--plugin", str(policy), "--set", "policy.next_line.degree=3")
     assert {record["key"]: record["value"] for record in found}["policy.next_line.degree"] == 3
-    assert not any("policy.next_line" in record["key"] for record in records("gpus", "explain", "mobile"))
+    assert not any("policy.next_line" in record["key"] for record in records("gpu", "show", "mobile"))
 
 
 @pytest.mark.parametrize("base", NAMES)
