@@ -11,21 +11,16 @@ import numpy as np
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.exchange.nsight import CYCLES, NAME, metrics, read_launches
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import read_text
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.run.driver import simulate
 from rayplay.silicon.correlate import CHECK, Row
 
 
 def is_nsight(path: Path) -> bool:
-    """Whether a file begins, after what programs said, with a header of Nsight Compute."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return any(f'"{NAME}"' in line for _, line in zip(range(MOST_LINES), file, strict=False))
-    except OSError:
-        return False  # its reader says why
-
-
-MOST_LINES = 10_000  # in which a header is looked for
+    """Whether a file of measurements has a header of Nsight Compute. Raises ``UserError`` where it cannot be read."""
+    return f'"{NAME}"' in read_text(path, "CSV file of measurements", LIST_BYTES)
 
 
 def compare_counters(path: Path, trace: Path, gpu: Gpu, card: str | None, least_us: float) -> list[Row]:

@@ -17,7 +17,9 @@ from rayplay.tracer.launch import run_launch_file
 from tests.tracer.harness.random_programs import random_program
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("[!cs]*/*.toml"))}
+EXAMPLES = {
+    path.stem: path for path in sorted((ROOT / "examples").glob("[!cs]*/*.toml")) if path.parent.name != "gallery"
+}
 KERNELS = {path.stem: path for path in sorted((ROOT / "tracer" / "kernels").glob("*.toml"))}
 TEXTBOOK = ROOT / "silicon" / "kernels" / "textbook_64.toml"
 QUICK = ("histogram", "needle", "nearest_neighbour", "reduction", "vector_add")

@@ -13,7 +13,7 @@ from tests.tracer.launchfile.partners import hologram, odometry, segmentation  #
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "examples"
-FILES = {path.stem: path for path in sorted(FOLDER.glob("[!cs]*/*.toml"))}
+FILES = {path.stem: path for path in sorted(FOLDER.glob("[!cs]*/*.toml")) if path.parent.name != "gallery"}
 NAMES = list(FILES)
 KERNELS = sorted((ROOT / "tracer" / "kernels").glob("*.toml"))
 Buffers = dict[str, np.ndarray]
