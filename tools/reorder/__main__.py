@@ -22,6 +22,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.rows import take_lists
 from rayplay.formats.guard.command import run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.expect import valid_trace
@@ -99,10 +100,9 @@ def taken(table: Columns, order: np.ndarray) -> Columns:
     for name, column in table.items():
         offset = table.get(f"{name}_offset")
         if offset is not None:
-            first, lengths = offset[:-1].astype(np.int64)[order], np.diff(offset.astype(np.int64))[order]
-            end = np.cumsum(lengths)
-            found[name] = column[np.arange(end[-1] if len(end) else 0) + np.repeat(first - end + lengths, lengths)]
-            found[f"{name}_offset"] = np.r_[0, end].astype(offset.dtype)
+            end = np.r_[0, np.cumsum(np.diff(offset)[order])].astype(offset.dtype)
+            found[name] = take_lists(column, offset, order, int(end[-1]))
+            found[f"{name}_offset"] = end
         elif not name.endswith("_offset"):
             found[name] = column[order]
     return found
