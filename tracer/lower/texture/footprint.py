@@ -220,7 +220,8 @@ leave:
   %{name}.some = icmp ne $I %{name}.weight, zeroinitializer
   %{name}.read = bitcast $B %{name}.some to i32
   %{name}.words = getelementptr i8, ptr %scratch, i64 {texels.WORDS + tap * texels.TAP_WORD_BYTES}
-  call void @texture.gather(ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words, i64 %element)""")
+  call void @texture.gather(ptr %scratch, ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words,
+    i64 %element)""")
 
     def _linear(self) -> None:
         """The texels of a linear filter, their weights as ``addressing.weight_of`` has them."""
