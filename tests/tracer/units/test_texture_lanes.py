@@ -131,6 +131,13 @@ def test_a_sampler_and_a_border_of_a_colour(border: tuple[float, ...]) -> None:
     both(text, [*arguments, np.zeros((THREADS, 1, 4), np.uint32)], block=(THREADS, 1, 1))
 
 
+def test_bytes_round_alike_as_whole_numbers_and_as_fractions() -> None:
+    """Machine code adds bytes as whole numbers, the unit fractions in double precision: one single for all products."""
+    bytes_, weights = np.meshgrid(np.arange(256), np.arange(257))
+    whole = (bytes_ * weights).astype(np.float32) / np.float32(255 * 256)
+    assert np.array_equal(whole, (bytes_ / 255.0 * weights / 256.0).astype(np.float32))
+
+
 def test_the_unit_keeps_what_is_rare() -> None:
     """Gathers, offsets, half-precision results and queries stay with the unit."""
     assert is_plain(TEXTURE.pack(action=SAMPLE, geometry=4))

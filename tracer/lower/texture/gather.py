@@ -17,14 +17,28 @@ define internal void @texture.gather(
   ptr %scratch, ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count, i64 %element
 ) #0 {
 entry:
-  %lanes = bitcast i32 %mask to $B
   %is.block = icmp uge i64 %element, $BC1
   br i1 %is.block, label %block, label %plain
 block:
   %alpha = icmp eq i64 %element, $BC3
-  call void @texture.decode(ptr %base, $I %offset, i32 %mask, ptr %words, i1 %alpha)
-  br label %leave
+  %size = select i1 %alpha, i32 4, i32 3
+  %sizes = spread i32 %size
+  %number = lshr $I %offset, splat (i32 4)
+  %start = shl $I %number, %sizes
+  %block.words = select i1 %alpha, i32 4, i32 2
+  call void @texture.load(ptr %scratch, ptr %base, $I %start, i32 %mask, ptr %words, i32 %block.words)
+  call void @texture.decode($I %offset, i32 %mask, ptr %words, i1 %alpha)
+  ret void
 plain:
+  call void @texture.load(ptr %scratch, ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count)
+  ret void
+}
+
+define internal void @texture.load(
+  ptr %scratch, ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count
+) #0 {
+entry:
+  %lanes = bitcast i32 %mask to $B
   %offsets = getelementptr i8, ptr %scratch, i64 $OFFSETS
   store $I %offset, ptr %offsets, align 64
   switch i32 %count, label %four [ i32 1, label %one i32 2, label %two ]
@@ -36,7 +50,7 @@ _KEPT = """
 
 
 def _loads(path: str, kind: str) -> str:
-    """A value of each lane, ``%path.lane``. Volatile: what was stored as a vector is to be loaded again, not extracted."""
+    """A value of each lane, ``%path.lane``. Volatile: offsets stored as a vector are loaded again, not extracted."""
     return "".join(
         f"""
   %{path}.{lane}.from = getelementptr i32, ptr %offsets, i64 {lane}

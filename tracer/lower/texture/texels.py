@@ -1,9 +1,9 @@
 """Texels to channels as LLVM IR, all lanes at once (``tracer.units.texture.texel`` is the definition).
 
-``gather`` has read the words of the texels; lanes without one have zeros. For each class of texels
-``near`` takes the channels of the first texel, ``blend`` the sum of texels by weight, ``missing`` the channels that the
-image lacks. Words and weights lie in the scratch. Sums of unsigned fractions are whole numbers below 2**24: one
-division in single precision rounds them as the unit's sums in double precision are. All others are in double precision.
+``gather`` reads the words of texels; lanes without one have zeros. For each class of texels ``near`` takes the channels
+of the first texel, ``blend`` the sum of texels by weight, ``missing`` the channels that the image lacks. Words and
+weights lie in the scratch. Sums of unsigned fractions are whole numbers below 2**24: one division in single precision
+rounds them as the unit's sums in double precision are. All others are in double precision.
 """
 
 import re
@@ -38,25 +38,37 @@ def class_of(element: int, fractions: bool, srgb: bool) -> int:
     return SIGNED if element & 1 else UNSIGNED
 
 
-_HALF = """
-  %half.size = and $I %raw, splat (i32 32767)
-  %half.moved = shl $I %half.size, splat (i32 13)
-  %half.small = bitcast $I %half.moved to $F
+_SINGLE = "  %value = bitcast $I %loaded to $F"
+_HALF = f"""
+  %half.moved = ashr $I %upper, splat (i32 3)
+  %half.bits = and $I %half.moved, splat (i32 {0x8FFFE000 - (1 << 32)})
+  %half.small = bitcast $I %half.bits to $F
   %half.value = fmul $F %half.small, splat (float 0x46F0000000000000)
-  %half.bits = bitcast $F %half.value to $I
-  %half.exponent = and $I %raw, splat (i32 31744)
-  %half.special = icmp eq $I %half.exponent, splat (i32 31744)
-  %half.infinite = or $I %half.bits, splat (i32 2139095040)
-  %half.all = select $B %half.special, $I %half.infinite, $I %half.bits
-  %half.sign = and $I %raw, splat (i32 32768)
-  %half.signed = shl $I %half.sign, splat (i32 16)
-  %half.word = or $I %half.all, %half.signed
-  %value = bitcast $I %half.word to $F"""
-_TABLE = """
-  %table.first = select i1 %is.alpha, i32 256, i32 0
-  %table = getelementptr double, ptr @texture.fractions, i32 %table.first
-  %entries = getelementptr double, ptr %table, $I %raw
-  %value = call $D @llvm.masked.gather.v32f64.v32p0(<32 x ptr> align 8 %entries, $B splat (i1 true), $D poison)"""
+  %half.word = bitcast $F %half.value to $I
+  %half.exponent = and $I %half.bits, splat (i32 {0x0F800000})
+  %half.special = icmp eq $I %half.exponent, splat (i32 {0x0F800000})
+  %half.infinite = or $I %half.word, splat (i32 {0x7F800000})
+  %half.all = select $B %half.special, $I %half.infinite, $I %half.word
+  %value = bitcast $I %half.all to $F"""
+"""Sign, exponent and fraction in a single's places, then 2**112 for what the exponents count from."""
+
+
+def _table() -> str:
+    """A load of each lane, which costs less than a gather."""
+    text, total = "  %bytes.at = getelementptr i8, ptr %at, i32 %c", "poison"
+    for lane in range(32):
+        name = "%value" if lane == 31 else f"%value.{lane}"
+        text += f"""
+  %byte.{lane}.at = getelementptr i8, ptr %bytes.at, i64 {4 * lane}
+  %byte.{lane} = load i8, ptr %byte.{lane}.at
+  %byte.{lane}.long = zext i8 %byte.{lane} to i64
+  %entry.{lane}.at = getelementptr double, ptr @texture.fractions, i64 %byte.{lane}.long
+  %entry.{lane} = load double, ptr %entry.{lane}.at
+  {name} = insertelement $D {total}, double %entry.{lane}, i64 {lane}"""
+        total = name
+    return text
+
+
 _SNORM = """
   %whole = sitofp $I %raw to $D
   %fraction = fdiv $D %whole, %tops.signed
@@ -77,11 +89,12 @@ _PART_SRGB = f"""
   %whole = sitofp $I %raw to $D
   %fraction = fdiv $D %whole, splat (double {float(TOPS[3])!r})
   %value = select i1 %is.alpha, $D %fraction, $D %colour"""
+_WHOLE = "  %value = sitofp $I %raw to $F"
 _VALUE = {
-    SINGLE: "  %value = bitcast $I %raw to $F", HALF: _HALF, BYTES: "  %value = sitofp $I %raw to $F",
-    UNORM: "  %value = sitofp $I %raw to $F", SRGB: _TABLE, SNORM: _SNORM, PART: _PART, PART_SRGB: _PART_SRGB, UNSIGNED: "", SIGNED: "",
+    SINGLE: _SINGLE, HALF: _HALF, BYTES: _WHOLE, UNORM: _WHOLE, SRGB: _table(), SNORM: _SNORM, PART: _PART,
+    PART_SRGB: _PART_SRGB, UNSIGNED: "", SIGNED: "",
 }  # fmt: skip
-"""From ``%raw``, the bits of a channel, to its value; that of ``unorm`` and ``part`` is the whole number."""
+"""From ``%raw``, the bits of a channel, to its value; that of ``bytes``, ``unorm`` and ``part`` is the whole number."""
 _ROUND = """
   %nan = fcmp uno $F %single, %single
   %single.bits = bitcast $F %single to $I
@@ -266,10 +279,12 @@ def blend(kind: int) -> str:
         return _filled(text)
     total = "$F" if kind in WHOLE else "$D"
     signed_zero = kind in (SINGLE, HALF)
-    operand = f"\n  %operand = {f'fpext $F %value to $D' if signed_zero else _same(total)}"
+    operand = f"\n  %operand = {'fpext $F %value to $D' if signed_zero else _same(total)}"
     added = _FUSED if signed_zero or kind in WHOLE else _ADDED
     text = _FACTORS + _CHANNEL + _SUM + _LOAD + _VALUE[kind] + operand + added + _NEXT
-    text += _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")).replace("$blended", "blended" if signed_zero else "single")
+    text += (
+        _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")).replace("$blended", "blended" if signed_zero else "single")
+    )
     if signed_zero:
         again = "\n  %at = getelementptr i8, ptr %first, i32 0" + _LOAD + _VALUE[kind]
         text += re.sub(r"%(at|loaded|upper|raw|value|half\.\w+)", r"%alone.\1", again) + _ALONE
@@ -294,10 +309,9 @@ def _filled(text: str, **words: str) -> str:
 
 
 def fractions() -> str:
-    """The table of 8-bit channels as fractions: sRGB made linear, then linear ones."""
-    values = (*SRGB_TO_LINEAR, *(level / 255.0 for level in range(256)))
-    words = ", ".join(f"double 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}" for value in values)
-    return f"@texture.fractions = internal constant [512 x double] [{words}]"
+    """The table of sRGB's 8-bit channels made linear."""
+    words = ", ".join(f"double 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}" for value in SRGB_TO_LINEAR)
+    return f"@texture.fractions = internal constant [256 x double] [{words}]"
 
 
 MISSING = expanded(
