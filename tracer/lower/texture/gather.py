@@ -1,7 +1,8 @@
 """Words of one texel of every lane as LLVM IR, by a load of each lane: processors gather slower than they load.
 
 ``texture.gather`` leaves the words in the scratch; lanes that read none have zeros. Every lane loads, since coordinates
-of all have been brought inside the image.
+of all have been brought inside the image. ``texture.load`` puts the upper half of the words elsewhere, for other lanes:
+two texels side by side are one load.
 """
 
 from rayplay.tracer.emit.text import expanded
@@ -26,26 +27,32 @@ block:
   %number = lshr $I %offset, splat (i32 4)
   %start = shl $I %number, %sizes
   %block.words = select i1 %alpha, i32 4, i32 2
-  call void @texture.load(ptr %scratch, ptr %base, $I %start, i32 %mask, ptr %words, i32 %block.words)
+  %block.bytes = mul i32 %block.words, 64
+  %block.upper = getelementptr i8, ptr %words, i32 %block.bytes
+  call void @texture.load(ptr %scratch, ptr %base, $I %start, i32 %block.words, i32 %mask, ptr %words, i32 %mask,
+    ptr %block.upper)
   call void @texture.decode($I %offset, i32 %mask, ptr %words, i1 %alpha)
   ret void
 plain:
-  call void @texture.load(ptr %scratch, ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count)
+  %bytes = mul i32 %count, 64
+  %upper = getelementptr i8, ptr %words, i32 %bytes
+  call void @texture.load(ptr %scratch, ptr %base, $I %offset, i32 %count, i32 %mask, ptr %words, i32 %mask, ptr %upper)
   ret void
 }
 
 define internal void @texture.load(
-  ptr %scratch, ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count
+  ptr %scratch, ptr %base, $I %offset, i32 %count, i32 %lower.mask, ptr %lower, i32 %upper.mask, ptr %upper
 ) #0 {
 entry:
-  %lanes = bitcast i32 %mask to $B
+  %lower.lanes = bitcast i32 %lower.mask to $B
+  %upper.lanes = bitcast i32 %upper.mask to $B
   %offsets = getelementptr i8, ptr %scratch, i64 $OFFSETS
   store $I %offset, ptr %offsets, align 64
   switch i32 %count, label %four [ i32 1, label %one i32 2, label %two ]
 """
 _KEPT = """
-  %{name}.kept = select $B %lanes, $I %{name}, $I zeroinitializer
-  %{name}.at = getelementptr [32 x i32], ptr %words, i32 {word}
+  %{name}.kept = select $B %{half}.lanes, $I %{name}, $I zeroinitializer
+  %{name}.at = getelementptr [32 x i32], ptr %{half}, i32 {word}
   store $I %{name}.kept, ptr %{name}.at, align 64"""
 
 
@@ -71,8 +78,10 @@ def _inserted(path: str, bits: int) -> str:
     return text
 
 
-def _kept(name: str, word: int) -> str:
-    return _KEPT.format(name=name, word=word)
+def _kept(name: str, word: int, words: int) -> str:
+    """A store of a word of so many in the half that it belongs to."""
+    is_upper, number = divmod(word, max(words // 2, 1))
+    return _KEPT.format(name=name, half="upper" if is_upper else "lower", word=number)
 
 
 def _shuffled(name: str, first: str, second: str, kind: str, places: list[int]) -> str:
@@ -84,7 +93,7 @@ def _two() -> str:
     text = _loads("two", "i64") + _inserted("two", 64) + "\n  %pairs = bitcast <32 x i64> %two.31.all to <64 x i32>"
     for word in range(2):
         places = [2 * lane + word for lane in _LANES]
-        text += _shuffled(f"pair.{word}", "%pairs", "poison", "<64 x i32>", places) + _kept(f"pair.{word}", word)
+        text += _shuffled(f"pair.{word}", "%pairs", "poison", "<64 x i32>", places) + _kept(f"pair.{word}", word, 2)
     return text
 
 
@@ -114,13 +123,13 @@ def _four() -> str:
             text += _shuffled(name, f"%mixed.{half}.0.{upper}", f"%mixed.{half}.1.{upper}", kind, places)
     for word in range(4):
         name = f"word.{word}"
-        text += _shuffled(name, f"%word.0.{word}", f"%word.16.{word}", kind, [*_LANES]) + _kept(name, word)
+        text += _shuffled(name, f"%word.0.{word}", f"%word.16.{word}", kind, [*_LANES]) + _kept(name, word, 4)
     return text
 
 
 def gather() -> str:
     """The function's text."""
-    one = _loads("one", "i32") + _inserted("one", 32) + _kept("one.31.all", 0)
+    one = _loads("one", "i32") + _inserted("one", 32) + _kept("one.31.all", 0, 1)
     leave = "\n  br label %leave"
     body = f"{_BEGIN}one:{one}{leave}\ntwo:{_two()}{leave}\nfour:{_four()}{leave}\nleave:\n  ret void\n}}"
     return expanded(body, BC1=image.BC1, BC3=image.BC3, OFFSETS=OFFSETS)

@@ -8,6 +8,7 @@ rounds them as the unit's sums in double precision are. All others are in double
 
 import re
 import struct
+from collections.abc import Iterable
 
 from rayplay.tracer.emit.text import expanded
 from rayplay.tracer.memory import image_record as image
@@ -114,7 +115,7 @@ entry:
   %words = getelementptr i8, ptr %scratch, i64 $WORDS
   %factors = getelementptr i8, ptr %scratch, i64 $FACTORS"""
 _ALPHA = """
-  call void @texture.$path.bytes(ptr %scratch, ptr %results, i32 %channels, i32 %bits, i32 %taps)
+  call void @texture.$path.$alpha(ptr %scratch, ptr %results, i32 %channels, i32 %bits, i32 %taps)
   %looped = call i32 @llvm.umin.i32(i32 %channels, i32 3)"""
 """Alpha of sRGB is linear: in double precision it is rounded to the same single one (tops are below 2**16)."""
 _ALL = """
@@ -194,7 +195,7 @@ _ALONE = """
   %single = select $B %alone, $F %alone.value, $F %blended"""
 """A texel with all the weight keeps the sign of a zero, which a sum loses."""
 _BYTES = """
-define internal void @texture.blend.bytes(ptr %scratch, ptr %results, i32 %channels, i32 %bits, i32 %taps) #0 {
+define internal void @texture.blend.$name(ptr %scratch, ptr %results, i32 %channels, i32 %bits, i32 %taps) #0 {
 entry:
   %weights = getelementptr i8, ptr %scratch, i64 $WEIGHTS
   %words = getelementptr i8, ptr %scratch, i64 $WORDS
@@ -245,12 +246,17 @@ leave:
 """Two channels side by side in 16 bits each: weights make up 256 at most, and 255 times that has 16 bits."""
 
 
-def _byte_channel(number: int) -> str:
-    return f"""
+def _bytes(name: str, channels: Iterable[int]) -> str:
+    """The function that blends bytes, of which it stores some channels."""
+    text = _BYTES
+    for number in range(4):
+        store = f"""
   %float.{number} = sitofp $I %part.{number} to $F
   %result.{number} = fdiv $F %float.{number}, splat (float {255.0 * 256.0})
   %place.{number} = getelementptr i8, ptr %results, i64 {number * SLOT_BYTES}
   store $F %result.{number}, ptr %place.{number}, align 64"""
+        text = text.replace(f"\n$store_{number}", store if number in channels else "")
+    return _filled(text, name=name)
 
 
 WHOLE = {BYTES: "%tops", UNORM: "%tops", PART: "%tops.part"}
@@ -273,10 +279,7 @@ def near(kind: int) -> str:
 def blend(kind: int) -> str:
     """The function that adds the channels of ``%taps`` texels by weight."""
     if kind == BYTES:
-        text = _BYTES
-        for number in range(4):
-            text = text.replace(f"$store_{number}", _byte_channel(number).strip("\n"))
-        return _filled(text)
+        return _bytes("bytes", range(4)) + _bytes("alpha", (3,))
     total = "$F" if kind in WHOLE else "$D"
     signed_zero = kind in (SINGLE, HALF)
     operand = f"\n  %operand = {'fpext $F %value to $D' if signed_zero else _same(total)}"
@@ -299,7 +302,7 @@ def _same(lanes: str) -> str:
 
 def _made(path: str, kind: int, body: str, before: str) -> str:
     shift = "ashr" if kind in (SNORM, SIGNED) else "lshr"
-    looped = _ALPHA if kind == SRGB else _ALL
+    looped = (_ALPHA if kind == SRGB else _ALL).replace("$alpha", "bytes" if path == "near" else "alpha")
     return _filled(f"{_HEAD}{looped}{body}{_TAIL}", name=f"{path}.{NAMES[kind]}", path=path, shift=shift, before=before)
 
 
