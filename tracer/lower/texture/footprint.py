@@ -228,18 +228,12 @@ leave:
   call void @texture.gather(ptr %scratch, ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words,
     i64 %element)""")
 
-    def _linear(self) -> None:
-        """The texels of a linear filter, their weights as ``addressing.weight_of`` has them."""
-        self.put("linear:")
-        for axis in range(self.axes):
-            self._load(f"off.{axis}.1", axis, SECOND, "$I")
-            self._load(f"valid.{axis}.1", axis, VALID + 4, "i32")
-            self._load(f"weight.{axis}", axis, WEIGHT, "$I")
-        weights = ["%flat.0", "%weight.0"]
+    def _weights(self) -> list[str]:
+        """Weights of the texels of a linear filter, as ``addressing.weight_of`` has them."""
         if self.axes == 1:
             self.put("  %flat.0 = sub $I splat (i32 256), %weight.0")
-        else:
-            self.put("""
+            return ["%flat.0", "%weight.0"]
+        self.put("""
   %product = mul $I %weight.0, %weight.1
   %product.up = add $I %product, splat (i32 128)
   %flat.3 = lshr $I %product.up, splat (i32 8)
@@ -247,15 +241,24 @@ leave:
   %flat.2 = sub $I %weight.1, %flat.3
   %flat.12 = add $I %flat.1, %weight.1
   %flat.0 = sub $I splat (i32 256), %flat.12""")
-            weights = [f"%flat.{tap}" for tap in range(4)]
-        if self.axes == 3:
-            for tap in range(4):
-                self.put(f"""
+        if self.axes == 2:
+            return [f"%flat.{tap}" for tap in range(4)]
+        for tap in range(4):
+            self.put(f"""
   %deep.{tap} = mul $I %flat.{tap}, %weight.2
   %deep.{tap}.up = add $I %deep.{tap}, splat (i32 128)
   %flat.{tap + 4} = lshr $I %deep.{tap}.up, splat (i32 8)
   %thin.{tap} = sub $I %flat.{tap}, %flat.{tap + 4}""")
-            weights = [*(f"%thin.{tap}" for tap in range(4)), *(f"%flat.{tap + 4}" for tap in range(4))]
+        return [*(f"%thin.{tap}" for tap in range(4)), *(f"%flat.{tap + 4}" for tap in range(4))]
+
+    def _linear(self) -> None:
+        """The texels of a linear filter."""
+        self.put("linear:")
+        for axis in range(self.axes):
+            self._load(f"off.{axis}.1", axis, SECOND, "$I")
+            self._load(f"valid.{axis}.1", axis, VALID + 4, "i32")
+            self._load(f"weight.{axis}", axis, WEIGHT, "$I")
+        weights = self._weights()
         offsets = []
         for tap, weight in enumerate(weights):
             corner = tap & 1, tap >> 1 & 1, tap >> 2
@@ -266,7 +269,6 @@ leave:
         if self.records:
             for tap, offset in enumerate(offsets):
                 self._note(tap, f"linear.{tap}", offset)
-        if self.records:
             self.put(f"""
   %footprint.at = getelementptr i8, ptr %units, i64 {8 * NUMBERS["footprint"]}
   %footprint = load ptr, ptr %footprint.at

@@ -79,7 +79,7 @@ def _inserted(path: str, bits: int) -> str:
 
 
 def _kept(name: str, word: int, words: int) -> str:
-    """A store of a word of so many in the half that it belongs to."""
+    """A store of a word in its half of the words."""
     is_upper, number = divmod(word, max(words // 2, 1))
     return _KEPT.format(name=name, half="upper" if is_upper else "lower", word=number)
 
