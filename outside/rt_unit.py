@@ -15,7 +15,7 @@ from outside.dump import read_dump
 from outside.dump_trace import write_trace
 from outside.rows import Row, compare
 from outside.traces import data_folder
-from outside.vulkan_sim import RELEASED
+from outside.vulkan_sim import RECORDS, RELEASED, RT_READS, dumped_accesses
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 
@@ -36,7 +36,7 @@ def case_name(name: str) -> str:
 
 
 def dump_rows(name: str) -> Iterator[Row]:
-    """Mean latency of a warp and mean efficiency."""
+    """Mean latency of a warp and mean efficiency; reads and stores of the RT units where memory is not perfect."""
     warps = read_dump(data_folder() / "reference" / "vulkansim" / f"{name}.txt.xz")
     perfect = ["rt.perfect_memory=true"] if name.endswith("perfect") else []
     gpu = load(DUMPS[name], [*RELEASED[DUMPS[name]], *perfect])
@@ -49,3 +49,12 @@ def dump_rows(name: str) -> Iterator[Row]:
         ("rt_warp_latency", cycles.mean(), LATENCY), ("rt_efficiency", (lanes / cycles / 32).mean(), EFFICIENCY),
     ):  # fmt: skip
         yield compare(case_name(name), quantity, float(theirs), result.value(quantity) or 0.0, tolerance)
+    if not perfect:
+        ours = {
+            "rt_reads": sum(result.value(f"rt_requests_{kind}") or 0 for kind in RECORDS),
+            "rt_writes": result.value("rt_writes") or 0,
+        }
+        sent = dumped_accesses(name)
+        for counter, number in ours.items():
+            quantity, tolerance = RT_READS[counter]
+            yield compare(case_name(name), quantity, sent[counter], round(number), tolerance)

@@ -55,8 +55,9 @@ def texels(random: np.random.Generator, element: str, shape: tuple[int, ...]) ->
 
 
 def handle(random: np.random.Generator, geometry: str, element: str, channels: int, **settings: object) -> Handle:
-    """A texture of random size and address modes."""
-    shape = tuple(int(length) for length in random.integers(1, 9, AXES[geometry]))
+    """A texture of random size, from ``least`` on, and address modes."""
+    least = int(settings.pop("least", 1))  # type: ignore[call-overload]
+    shape = tuple(int(length) for length in random.integers(least, least + 8, AXES[geometry]))
     if "cube" in geometry:
         shape = (6 * (2 if geometry == "acube" else 1), shape[1], shape[1])
     array = texels(random, element, (*shape, channels))
@@ -99,6 +100,21 @@ def test_warps_get_what_the_unit_gives(geometry: str, seed: int) -> None:
         both(kernel(geometry, kinds[some]), arguments, block=(THREADS, 1, 1))
 
 
+@pytest.mark.parametrize("geometry", ["1d", "2d", "3d"])
+def test_lanes_whose_texels_lie_side_by_side(geometry: str) -> None:
+    """Both texels along x are inside the image for all lanes of a warp but the last one's, others may be outside."""
+    random, least = np.random.default_rng(8), 40 if geometry != "3d" else 12
+    fractions = (("uint8", 4), ("int8", 4), ("uint16", 2), ("uint16", 4), ("int16", 4), ("uint8", 1))
+    made = [handle(random, geometry, *each, filter="linear", read="normalized", least=least) for each in fractions]
+    made += [handle(random, geometry, *each, filter="linear", least=least) for each in FLOATS]
+    made += [handle(random, geometry, "uint8", 4, filter="linear", read="normalized", srgb=True, least=least)]
+    points = random.uniform(-0.5, 1.5, (THREADS, 4)).astype(np.float32)
+    points[:, 0] = random.uniform(0.1, 0.9, THREADS)
+    points[-1, 0] = 0.999
+    kinds = [("f32", "f32")] * len(made)
+    both(kernel(geometry, kinds), [*made, points, np.zeros((THREADS, len(kinds), 4), np.uint32)], block=(THREADS, 1, 1))
+
+
 def test_whole_coordinates_reach_far() -> None:
     """Coordinates of integers on and around a texture, and where 32 bits end."""
     random = np.random.default_rng(5)
@@ -129,6 +145,13 @@ def test_a_sampler_and_a_border_of_a_colour(border: tuple[float, ...]) -> None:
     text = text.replace("TEXTURES", ".param .texref t, .param .samplerref s").replace("ld.param.u64 %rd10, [t0];", "")
     arguments = [handle(random, "2d", "float32", 4), Handle(np.zeros(1), sampler), points_of(random)]
     both(text, [*arguments, np.zeros((THREADS, 1, 4), np.uint32)], block=(THREADS, 1, 1))
+
+
+def test_bytes_round_alike_as_whole_numbers_and_as_fractions() -> None:
+    """Machine code adds bytes as whole numbers, the unit fractions in double precision: one single for all products."""
+    bytes_, weights = np.meshgrid(np.arange(256), np.arange(257))
+    whole = (bytes_ * weights).astype(np.float32) / np.float32(255 * 256)
+    assert np.array_equal(whole, (bytes_ / 255.0 * weights / 256.0).astype(np.float32))
 
 
 def test_the_unit_keeps_what_is_rare() -> None:

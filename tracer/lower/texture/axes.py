@@ -61,11 +61,14 @@ reach:
   %within = select $B %high, $F %mosts, $F %above
   br i1 %has.second, label %linear, label %nearest
 linear:
-  %wide = fpext $F %within to $D
-  %fine = fmul $D %wide, splat (double 256.0)
-  %centred = fsub $D %fine, splat (double 127.5)
-  %down = call $D @llvm.floor.v32f64($D %centred)
-  %fixed = fptosi $D %down to $I
+  %fine = fmul $F %within, splat (float 256.0)
+  %down = call $F @llvm.floor.v32f32($F %fine)
+  %over = fsub $F %fine, %down
+  %rounds = fcmp oge $F %over, splat (float 0.5)
+  %up.one = zext $B %rounds to $I
+  %fixed.down = fptosi $F %down to $I
+  %fixed.near = add $I %fixed.down, %up.one
+  %fixed = sub $I %fixed.near, splat (i32 128)
   %fixed.first = ashr $I %fixed, splat (i32 8)
   %fixed.weight = and $I %fixed, splat (i32 255)
   br label %texels
@@ -145,7 +148,8 @@ leave:
 """, MIRROR=MIRROR, WRAP=WRAP, OUTSIDE=OUTSIDE, INTEGER=INTEGER, LINEAR=LINEAR, AXIS_FIELDS=AXIS_FIELDS,
     WEIGHT=WEIGHT, SECOND=SECOND, VALID=VALID)  # fmt: skip
 """The texels along an axis, as offsets: in multiples of ``step``, or by ``fields``, unless null
-(``tracer.memory.layout``). Beside them the weight of the second, and which are inside.
+(``tracer.memory.layout``). Beside them the weight of the second, and which are inside. A coordinate in 1/256 less 127.5
+is rounded down by its own fraction, which single precision has exactly.
 """
 
 FACE = expanded("""

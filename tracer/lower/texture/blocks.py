@@ -1,7 +1,7 @@
 """Texels of BC1 and BC3 blocks as LLVM IR, all lanes at once (``tracer.units.texture.block`` is the definition).
 
-``texture.decode`` leaves a texel's channels, parts of ``TOPS``, in two words of 16 bits each, as a texel of four 16-bit
-elements has them.
+``texture.decode`` finds the words of each lane's block, alpha first, where it leaves a texel's channels: parts of
+``TOPS``, in two words of 16 bits each, as a texel of four 16-bit elements has them.
 """
 
 import struct
@@ -10,20 +10,15 @@ from rayplay.tracer.emit.text import expanded
 from rayplay.tracer.units.texture.block import SRGB, TOPS
 
 DECODE = expanded("""
-define internal void @texture.decode(ptr %base, $I %offset, i32 %mask, ptr %words, i1 %alpha) #0 {
+define internal void @texture.decode($I %offset, i32 %mask, ptr %words, i1 %alpha) #0 {
 entry:
   %lanes = bitcast i32 %mask to $B
-  %number = lshr $I %offset, splat (i32 4)
   %texel = and $I %offset, splat (i32 15)
-  %size = select i1 %alpha, i32 4, i32 3
-  %sizes = spread i32 %size
-  %block = shl $I %number, %sizes
-  %first.byte = select i1 %alpha, i32 8, i32 0
-  %colours = getelementptr i8, ptr %base, i32 %first.byte
-  %colours.at = getelementptr i8, ptr %colours, $I %block
-  %ends = call $I @llvm.masked.gather.v32i32.v32p0(<32 x ptr> align 1 %colours.at, $B %lanes, $I zeroinitializer)
-  %codes.at = getelementptr i8, <32 x ptr> %colours.at, i64 4
-  %codes = call $I @llvm.masked.gather.v32i32.v32p0(<32 x ptr> align 1 %codes.at, $B %lanes, $I zeroinitializer)
+  %ends.word = select i1 %alpha, i64 2, i64 0
+  %ends.at = getelementptr [32 x i32], ptr %words, i64 %ends.word
+  %ends = load $I, ptr %ends.at, align 64
+  %codes.at = getelementptr i8, ptr %ends.at, i64 128
+  %codes = load $I, ptr %codes.at, align 64
   %texel.2 = shl $I %texel, splat (i32 1)
   %code.all = lshr $I %codes, %texel.2
   %code = and $I %code.all, splat (i32 3)
@@ -64,14 +59,12 @@ entry:
   %g.high = shl $I %g, splat (i32 16)
   %rg = or $I %r, %g.high
   %rg.shown = select $B %shown, $I %rg, $I zeroinitializer
-  store $I %rg.shown, ptr %words, align 64
   %b.shown = select $B %shown, $I %b, $I zeroinitializer
   br i1 %alpha, label %smooth, label %leave
 smooth:
-  %low.at = getelementptr i8, ptr %base, $I %block
-  %low = call $I @llvm.masked.gather.v32i32.v32p0(<32 x ptr> align 1 %low.at, $B %lanes, $I zeroinitializer)
-  %high.at = getelementptr i8, <32 x ptr> %low.at, i64 4
-  %high = call $I @llvm.masked.gather.v32i32.v32p0(<32 x ptr> align 1 %high.at, $B %lanes, $I zeroinitializer)
+  %low = load $I, ptr %words, align 64
+  %high.at = getelementptr i8, ptr %words, i64 128
+  %high = load $I, ptr %high.at, align 64
   %a0 = and $I %low, splat (i32 255)
   %a1.all = lshr $I %low, splat (i32 8)
   %a1 = and $I %a1.all, splat (i32 255)
@@ -108,6 +101,7 @@ leave:
   %a.shown = select $B %visible, $I %a, $I zeroinitializer
   %a.high = shl $I %a.shown, splat (i32 16)
   %ba = or $I %b.shown, %a.high
+  store $I %rg.shown, ptr %words, align 64
   %second = getelementptr i8, ptr %words, i64 128
   store $I %ba, ptr %second, align 64
   ret void

@@ -145,7 +145,8 @@ class Footprint:
             self._note_first(offset)
         self.put("  br i1 %blends, label %linear, label %near")
         self.put("near:")
-        self._tap(0, offset, (0, 0, 0), "splat (i32 256)", "near")
+        self._tap(0, (0, 0, 0), "splat (i32 256)", "near")
+        self._gather("near.0", offset)
         self._classes("near", range(len(texels.NAMES)), 1)
         if not self.integer:
             self._linear()
@@ -206,8 +207,8 @@ leave:
             total = f"%{name}.{number}"
         return total
 
-    def _tap(self, tap: int, offset: str, corner: tuple[int, int, int], weight: str, path: str) -> None:
-        """Read a texel where it has a weight and lies inside the image."""
+    def _tap(self, tap: int, corner: tuple[int, int, int], weight: str, path: str) -> None:
+        """The lanes that read a texel: where it has a weight and lies inside the image."""
         name, inside = f"{path}.{tap}", "%mask.word"
         for axis in range(self.axes):
             self.put(f"  %{name}.in.{axis} = and i32 {inside}, %valid.{axis}.{corner[axis]}")
@@ -219,21 +220,20 @@ leave:
   store $I %{name}.weight, ptr %{name}.weight.at, align 64
   %{name}.some = icmp ne $I %{name}.weight, zeroinitializer
   %{name}.read = bitcast $B %{name}.some to i32
-  %{name}.words = getelementptr i8, ptr %scratch, i64 {texels.WORDS + tap * texels.TAP_WORD_BYTES}
-  call void @texture.gather(ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words, i64 %element)""")
+  %{name}.words = getelementptr i8, ptr %scratch, i64 {texels.WORDS + tap * texels.TAP_WORD_BYTES}""")
 
-    def _linear(self) -> None:
-        """The texels of a linear filter, their weights as ``addressing.weight_of`` has them."""
-        self.put("linear:")
-        for axis in range(self.axes):
-            self._load(f"off.{axis}.1", axis, SECOND, "$I")
-            self._load(f"valid.{axis}.1", axis, VALID + 4, "i32")
-            self._load(f"weight.{axis}", axis, WEIGHT, "$I")
-        weights = ["%flat.0", "%weight.0"]
+    def _gather(self, name: str, offset: str) -> None:
+        """Read the words of a texel."""
+        self.put(f"""
+  call void @texture.gather(ptr %scratch, ptr %image, $I {offset}, i32 %{name}.read, ptr %{name}.words, i32 %words,
+    i64 %element)""")
+
+    def _weights(self) -> list[str]:
+        """Weights of the texels of a linear filter, as ``addressing.weight_of`` has them."""
         if self.axes == 1:
             self.put("  %flat.0 = sub $I splat (i32 256), %weight.0")
-        else:
-            self.put("""
+            return ["%flat.0", "%weight.0"]
+        self.put("""
   %product = mul $I %weight.0, %weight.1
   %product.up = add $I %product, splat (i32 128)
   %flat.3 = lshr $I %product.up, splat (i32 8)
@@ -241,27 +241,66 @@ leave:
   %flat.2 = sub $I %weight.1, %flat.3
   %flat.12 = add $I %flat.1, %weight.1
   %flat.0 = sub $I splat (i32 256), %flat.12""")
-            weights = [f"%flat.{tap}" for tap in range(4)]
-        if self.axes == 3:
-            for tap in range(4):
-                self.put(f"""
+        if self.axes == 2:
+            return [f"%flat.{tap}" for tap in range(4)]
+        for tap in range(4):
+            self.put(f"""
   %deep.{tap} = mul $I %flat.{tap}, %weight.2
   %deep.{tap}.up = add $I %deep.{tap}, splat (i32 128)
   %flat.{tap + 4} = lshr $I %deep.{tap}.up, splat (i32 8)
   %thin.{tap} = sub $I %flat.{tap}, %flat.{tap + 4}""")
-            weights = [*(f"%thin.{tap}" for tap in range(4)), *(f"%flat.{tap + 4}" for tap in range(4))]
+        return [*(f"%thin.{tap}" for tap in range(4)), *(f"%flat.{tap + 4}" for tap in range(4))]
+
+    def _linear(self) -> None:
+        """The texels of a linear filter."""
+        self.put("linear:")
+        for axis in range(self.axes):
+            self._load(f"off.{axis}.1", axis, SECOND, "$I")
+            self._load(f"valid.{axis}.1", axis, VALID + 4, "i32")
+            self._load(f"weight.{axis}", axis, WEIGHT, "$I")
+        weights = self._weights()
+        offsets = []
         for tap, weight in enumerate(weights):
             corner = tap & 1, tap >> 1 & 1, tap >> 2
             parts = ["%layer.offset", *(f"%off.{axis}.{corner[axis]}" for axis in range(self.axes))]
-            self._tap(tap, self._sum(f"corner.{tap}", parts), corner, weight, "linear")
-            if self.records:
-                self._note(tap, f"linear.{tap}", f"%corner.{tap}.{self.axes - 1}")
+            offsets.append(self._sum(f"corner.{tap}", parts))
+            self._tap(tap, corner, weight, "linear")
+        self._read_pairs(offsets)
         if self.records:
+            for tap, offset in enumerate(offsets):
+                self._note(tap, f"linear.{tap}", offset)
             self.put(f"""
   %footprint.at = getelementptr i8, ptr %units, i64 {8 * NUMBERS["footprint"]}
   %footprint = load ptr, ptr %footprint.at
   %noted = call i64 %footprint(ptr %machine, ptr %rows, i64 %mask, i64 {len(weights)})""")
         self._classes("blend", texels.BLENDED, len(weights))
+
+    def _read_pairs(self, offsets: list[str]) -> None:
+        """Read the words of all texels, of neighbours along x by one load where all lanes have them side by side."""
+        self.put(f"""
+  %beside.steps = spread i32 %step.0
+  %beside = add $I %off.0.0, %beside.steps
+  %astray = icmp ne $I %off.0.1, %beside
+  %astray.bits = bitcast $B %astray to i32
+  %none.astray = icmp eq i32 %astray.bits, 0
+  %step.is.4 = icmp eq i32 %step.0, 4
+  %step.is.8 = icmp eq i32 %step.0, 8
+  %has.pairs = or i1 %step.is.4, %step.is.8
+  %no.block = icmp ult i64 %element, {image.BC1}
+  %pairs.fit = and i1 %has.pairs, %no.block
+  %paired = and i1 %none.astray, %pairs.fit
+  %pair.words = shl i32 %words, 1
+  br i1 %paired, label %pairs, label %singles
+pairs:""")
+        for tap in range(0, len(offsets), 2):
+            one, other = f"%linear.{tap}", f"%linear.{tap + 1}"
+            self.put(f"""
+  call void @texture.load(ptr %scratch, ptr %image, $I {offsets[tap]}, i32 %pair.words, i32 {one}.read, ptr {one}.words,
+    i32 {other}.read, ptr {other}.words)""")
+        self.put("  br label %filled\nsingles:")
+        for tap, offset in enumerate(offsets):
+            self._gather(f"linear.{tap}", offset)
+        self.put("  br label %filled\nfilled:")
 
     def _classes(self, path: str, kinds: Iterable[int], taps: int) -> None:
         """Call the function of the class of texels."""

@@ -14,7 +14,7 @@ from functools import partial
 from rayplay.tracer.abi.words import MACHINE, RECORD_ALL
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import expanded
-from rayplay.tracer.lower.texture import blocks, texels
+from rayplay.tracer.lower.texture import blocks, gather, texels
 from rayplay.tracer.lower.texture.axes import AXIS, FACE
 from rayplay.tracer.lower.texture.footprint import CLASSES, Footprint
 from rayplay.tracer.memory import image_record as image
@@ -75,7 +75,7 @@ def texture_function(e: Emitter, settings: int) -> str:
     if name not in e.helpers:
         e.helper("texture.axis", lambda: AXIS)
         e.helper("texture.face", lambda: FACE)
-        e.helper("texture.gather", lambda: texels.GATHER)
+        e.helper("texture.gather", gather.gather)
         e.helper("texture.decode", lambda: blocks.DECODE)
         e.helper("texture.parts", blocks.tables)
         e.helper("texture.missing", lambda: texels.MISSING)

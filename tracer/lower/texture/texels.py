@@ -1,12 +1,14 @@
 """Texels to channels as LLVM IR, all lanes at once (``tracer.units.texture.texel`` is the definition).
 
-``texture.gather`` reads the words of one texel of every lane; lanes without one have zeros. For each class of texels
-``near`` takes the channels of the first texel, ``blend`` the sum of texels by weight, ``missing`` the channels that the
-image lacks. Words and weights lie in the scratch. Sums of unsigned fractions are whole numbers below 2**24: one
-division in single precision rounds them as the unit's sums in double precision are. All others are in double precision.
+``gather`` reads the words of texels; lanes without one have zeros. For each class of texels ``near`` takes the channels
+of the first texel, ``blend`` the sum of texels by weight, ``missing`` the channels that the image lacks. Words and
+weights lie in the scratch. Sums of unsigned fractions are whole numbers below 2**24: one division in single precision
+rounds them as the unit's sums in double precision are. All others are in double precision.
 """
 
+import re
 import struct
+from collections.abc import Iterable
 
 from rayplay.tracer.emit.text import expanded
 from rayplay.tracer.memory import image_record as image
@@ -14,46 +16,16 @@ from rayplay.tracer.units.call import SLOT_BYTES
 from rayplay.tracer.units.texture.block import GREEN_FIRST, TOPS
 from rayplay.tracer.units.texture.texel import SRGB_TO_LINEAR
 
-WEIGHTS, WORDS, TAP_WORD_BYTES = 2048, 4096, 512
-"""Offsets in the scratch: int32[taps][32] and int32[taps][4][32]."""
+WEIGHTS, WORDS, FACTORS, TAP_WORD_BYTES = 2048, 4096, 12288, 512
+"""Offsets in the scratch: int32[taps][32], int32[taps][4][32], and float or double[taps][32], weights as numbers."""
 NAN = 0x7FFFFFFF
 
-GATHER = expanded(
-    """
-define internal void @texture.gather(ptr %base, $I %offset, i32 %mask, ptr %words, i32 %count, i64 %element) #0 {
-entry:
-  %lanes = bitcast i32 %mask to $B
-  %is.block = icmp uge i64 %element, $BC1
-  br i1 %is.block, label %block, label %plain
-block:
-  %alpha = icmp eq i64 %element, $BC3
-  call void @texture.decode(ptr %base, $I %offset, i32 %mask, ptr %words, i1 %alpha)
-  br label %leave
-plain:
-  br label %word
-word:
-  %k = phi i32 [ 0, %plain ], [ %next, %word ]
-  %byte = shl i32 %k, 2
-  %start = getelementptr i8, ptr %base, i32 %byte
-  %at = getelementptr i8, ptr %start, $I %offset
-  %value = call $I @llvm.masked.gather.v32i32.v32p0(<32 x ptr> align 1 %at, $B %lanes, $I zeroinitializer)
-  %place = getelementptr [32 x i32], ptr %words, i32 %k
-  store $I %value, ptr %place, align 64
-  %next = add i32 %k, 1
-  %more = icmp ult i32 %next, %count
-  br i1 %more, label %word, label %leave
-leave:
-  ret void
-}
-""",
-    BC1=image.BC1,
-    BC3=image.BC3,
-)
-
-SINGLE, HALF, UNORM, SRGB, SNORM, PART, PART_SRGB, UNSIGNED, SIGNED = range(9)
-"""Classes of texels: ``PART`` are those of blocks; the last two are integers that are read as such."""
-NAMES = ("single", "half", "unorm", "srgb", "snorm", "part", "part.srgb", "unsigned", "signed")
-BLENDED = (SINGLE, HALF, UNORM, SRGB, SNORM, PART, PART_SRGB)
+SINGLE, HALF, BYTES, UNORM, SRGB, SNORM, PART, PART_SRGB, UNSIGNED, SIGNED = range(10)
+"""Classes of texels: ``BYTES`` are unsigned fractions of 8 bits, ``PART`` those of blocks; the last two are integers
+that are read as such.
+"""
+NAMES = ("single", "half", "bytes", "unorm", "srgb", "snorm", "part", "part.srgb", "unsigned", "signed")
+BLENDED = (SINGLE, HALF, BYTES, UNORM, SRGB, SNORM, PART, PART_SRGB)
 
 
 def class_of(element: int, fractions: bool, srgb: bool) -> int:
@@ -63,29 +35,41 @@ def class_of(element: int, fractions: bool, srgb: bool) -> int:
     if element >= image.F16:
         return SINGLE if element == image.F32 else HALF
     if fractions and element < image.U32:
-        return SNORM if element & 1 else SRGB if srgb and element == image.U8 else UNORM
+        return SNORM if element & 1 else UNORM if element != image.U8 else SRGB if srgb else BYTES
     return SIGNED if element & 1 else UNSIGNED
 
 
-_HALF = """
-  %half.size = and $I %raw, splat (i32 32767)
-  %half.moved = shl $I %half.size, splat (i32 13)
-  %half.small = bitcast $I %half.moved to $F
+_SINGLE = "  %value = bitcast $I %loaded to $F"
+_HALF = f"""
+  %half.moved = ashr $I %upper, splat (i32 3)
+  %half.bits = and $I %half.moved, splat (i32 {0x8FFFE000 - (1 << 32)})
+  %half.small = bitcast $I %half.bits to $F
   %half.value = fmul $F %half.small, splat (float 0x46F0000000000000)
-  %half.bits = bitcast $F %half.value to $I
-  %half.exponent = and $I %raw, splat (i32 31744)
-  %half.special = icmp eq $I %half.exponent, splat (i32 31744)
-  %half.infinite = or $I %half.bits, splat (i32 2139095040)
-  %half.all = select $B %half.special, $I %half.infinite, $I %half.bits
-  %half.sign = and $I %raw, splat (i32 32768)
-  %half.signed = shl $I %half.sign, splat (i32 16)
-  %half.word = or $I %half.all, %half.signed
-  %value = bitcast $I %half.word to $F"""
-_TABLE = """
-  %table.first = select i1 %is.alpha, i32 256, i32 0
-  %table = getelementptr double, ptr @texture.fractions, i32 %table.first
-  %entries = getelementptr double, ptr %table, $I %raw
-  %value = call $D @llvm.masked.gather.v32f64.v32p0(<32 x ptr> align 8 %entries, $B splat (i1 true), $D poison)"""
+  %half.word = bitcast $F %half.value to $I
+  %half.exponent = and $I %half.bits, splat (i32 {0x0F800000})
+  %half.special = icmp eq $I %half.exponent, splat (i32 {0x0F800000})
+  %half.infinite = or $I %half.word, splat (i32 {0x7F800000})
+  %half.all = select $B %half.special, $I %half.infinite, $I %half.word
+  %value = bitcast $I %half.all to $F"""
+"""Sign, exponent and fraction in a single's places, then 2**112 for what the exponents count from."""
+
+
+def _table() -> str:
+    """A load of each lane, which costs less than a gather."""
+    text, total = "  %bytes.at = getelementptr i8, ptr %at, i32 %c", "poison"
+    for lane in range(32):
+        name = "%value" if lane == 31 else f"%value.{lane}"
+        text += f"""
+  %byte.{lane}.at = getelementptr i8, ptr %bytes.at, i64 {4 * lane}
+  %byte.{lane} = load i8, ptr %byte.{lane}.at
+  %byte.{lane}.long = zext i8 %byte.{lane} to i64
+  %entry.{lane}.at = getelementptr double, ptr @texture.fractions, i64 %byte.{lane}.long
+  %entry.{lane} = load double, ptr %entry.{lane}.at
+  {name} = insertelement $D {total}, double %entry.{lane}, i64 {lane}"""
+        total = name
+    return text
+
+
 _SNORM = """
   %whole = sitofp $I %raw to $D
   %fraction = fdiv $D %whole, %tops.signed
@@ -106,13 +90,13 @@ _PART_SRGB = f"""
   %whole = sitofp $I %raw to $D
   %fraction = fdiv $D %whole, splat (double {float(TOPS[3])!r})
   %value = select i1 %is.alpha, $D %fraction, $D %colour"""
+_WHOLE = "  %value = sitofp $I %raw to $F"
 _VALUE = {
-    SINGLE: "  %value = bitcast $I %raw to $F", HALF: _HALF, UNORM: "  %value = sitofp $I %raw to $F", SRGB: _TABLE,
-    SNORM: _SNORM, PART: _PART, PART_SRGB: _PART_SRGB, UNSIGNED: "", SIGNED: "",
+    SINGLE: _SINGLE, HALF: _HALF, BYTES: _WHOLE, UNORM: _WHOLE, SRGB: _table(), SNORM: _SNORM, PART: _PART,
+    PART_SRGB: _PART_SRGB, UNSIGNED: "", SIGNED: "",
 }  # fmt: skip
-"""From ``%raw``, the bits of a channel, to its value; that of ``unorm`` and ``part`` is the whole number."""
+"""From ``%raw``, the bits of a channel, to its value; that of ``bytes``, ``unorm`` and ``part`` is the whole number."""
 _ROUND = """
-  $rounded
   %nan = fcmp uno $F %single, %single
   %single.bits = bitcast $F %single to $I
   %result = select $B %nan, $I splat (i32 $NAN), $I %single.bits"""
@@ -129,48 +113,70 @@ entry:
   %tops.signed = spread double %top.signed
   %weights = getelementptr i8, ptr %scratch, i64 $WEIGHTS
   %words = getelementptr i8, ptr %scratch, i64 $WORDS
-  br label %channel
+  %factors = getelementptr i8, ptr %scratch, i64 $FACTORS"""
+_ALPHA = """
+  call void @texture.$path.$alpha(ptr %scratch, ptr %results, i32 %channels, i32 %bits, i32 %taps)
+  %looped = call i32 @llvm.umin.i32(i32 %channels, i32 3)"""
+"""Alpha of sRGB is linear: in double precision it is rounded to the same single one (tops are below 2**16)."""
+_ALL = """
+  %looped = add i32 %channels, 0"""
+_FACTORS = """
+  br label %weigh
+weigh:
+  %w = phi i32 [ 0, %entry ], [ %w.next, %weigh ]
+  %whole.at = getelementptr [32 x i32], ptr %weights, i32 %w
+  %whole.weight = load $I, ptr %whole.at, align 64
+  %factor.whole = sitofp $I %whole.weight to $K
+  %factor.place = getelementptr $K, ptr %factors, i32 %w
+  store $K %factor.whole, ptr %factor.place, align 64
+  %w.next = add i32 %w, 1
+  %w.more = icmp ult i32 %w.next, %taps
+  br i1 %w.more, label %weigh, label %begin
+begin:
+  br label %channel"""
+"""Weights as the numbers that they are multiplied as, once for all channels."""
+_CHANNEL = """
 channel:
-  %c = phi i32 [ 0, %entry ], [ %c.next, %store ]
+  %c = phi i32 [ 0, $before ], [ %c.next, %store ]
   %bit = mul i32 %c, %bits
   %word = lshr i32 %bit, 5
   %low = and i32 %bit, 31
   %high = sub i32 %left, %low
   %highs = spread i32 %high
   %is.alpha = icmp eq i32 %c, 3
-  %first = getelementptr [32 x i32], ptr %words, i32 %word
-  br label %tap
-tap:"""
+  %first = getelementptr [32 x i32], ptr %words, i32 %word"""
 _LOAD = """
   %loaded = load $I, ptr %at, align 64
   %upper = shl $I %loaded, %highs
   %raw = $shift $I %upper, %lefts
 """
 _TAIL = """
+  %place.bytes = mul i32 %c, $SLOT_BYTES
   %place = getelementptr i8, ptr %results, i32 %place.bytes
   store $I %result, ptr %place, align 64
   %c.next = add i32 %c, 1
-  %more = icmp ult i32 %c.next, %channels
+  %more = icmp ult i32 %c.next, %looped
   br i1 %more, label %channel, label %leave
 leave:
   ret void
 }
 """
 _SUM = """
+  br label %tap
+tap:
   %t = phi i32 [ 0, %channel ], [ %t.next, %tap ]
   %sum = phi $K [ zeroinitializer, %channel ], [ %total, %tap ]
-  %one = phi $K [ zeroinitializer, %channel ], [ %only, %tap ]
   %t.words = mul i32 %t, $TAP_WORD_BYTES
   %at = getelementptr i8, ptr %first, i32 %t.words
-  %weight.at = getelementptr [32 x i32], ptr %weights, i32 %t
-  %weight = load $I, ptr %weight.at, align 64"""
-_ADD = """
-  $wide
-  %factor = sitofp $I %weight to $K
+  %factor.at = getelementptr $K, ptr %factors, i32 %t
+  %factor = load $K, ptr %factor.at, align 64"""
+_ADDED = """
   %product = fmul $K %factor, %operand
-  %total = fadd $K %sum, %product
-  %whole.weight = icmp eq $I %weight, splat (i32 256)
-  %only = select $B %whole.weight, $K %operand, $K %one
+  %total = fadd $K %sum, %product"""
+_FUSED = """
+  %total = call $K @llvm.fmuladd.$LANES($K %factor, $K %operand, $K %sum)"""
+"""Where the product is exact, so that one rounding gives the bits of two."""
+_NEXT = """
   %t.next = add i32 %t, 1
   %t.more = icmp ult i32 %t.next, %taps
   br i1 %t.more, label %tap, label %store
@@ -180,15 +186,80 @@ _SUM_OF = {
   %scale = fmul $F $tops, splat (float 256.0)
   %single = fdiv $F %total, %scale""",
     "$D": """
+  %double = fmul $D %total, splat (double 0.00390625)
+  %$blended = fptrunc $D %double to $F""",
+}
+_ALONE = """
   %first.weight = load $I, ptr %weights, align 64
   %alone = icmp eq $I %first.weight, splat (i32 256)
-  %divided = fmul $D %total, splat (double 0.00390625)
-  %double = select $B %alone, $D %only, $D %divided
-  %single = fptrunc $D %double to $F""",
+  %single = select $B %alone, $F %alone.value, $F %blended"""
+"""A texel with all the weight keeps the sign of a zero, which a sum loses."""
+_BYTES = """
+define internal void @texture.blend.$name(ptr %scratch, ptr %results, i32 %channels, i32 %bits, i32 %taps) #0 {
+entry:
+  %weights = getelementptr i8, ptr %scratch, i64 $WEIGHTS
+  %words = getelementptr i8, ptr %scratch, i64 $WORDS
+  br label %tap
+tap:
+  %t = phi i32 [ 0, %entry ], [ %t.next, %tap ]
+  %even = phi <64 x i16> [ zeroinitializer, %entry ], [ %even.total, %tap ]
+  %odd = phi <64 x i16> [ zeroinitializer, %entry ], [ %odd.total, %tap ]
+  %t.words = mul i32 %t, $TAP_WORD_BYTES
+  %at = getelementptr i8, ptr %words, i32 %t.words
+  %word = load $I, ptr %at, align 64
+  %weight.at = getelementptr [32 x i32], ptr %weights, i32 %t
+  %weight = load $I, ptr %weight.at, align 64
+  %weight.upper = shl $I %weight, splat (i32 16)
+  %weight.both = or $I %weight, %weight.upper
+  %factor = bitcast $I %weight.both to <64 x i16>
+  %even.bytes = and $I %word, splat (i32 16711935)
+  %word.8 = lshr $I %word, splat (i32 8)
+  %odd.bytes = and $I %word.8, splat (i32 16711935)
+  %even.wide = bitcast $I %even.bytes to <64 x i16>
+  %odd.wide = bitcast $I %odd.bytes to <64 x i16>
+  %even.product = mul <64 x i16> %even.wide, %factor
+  %odd.product = mul <64 x i16> %odd.wide, %factor
+  %even.total = add <64 x i16> %even, %even.product
+  %odd.total = add <64 x i16> %odd, %odd.product
+  %t.next = add i32 %t, 1
+  %t.more = icmp ult i32 %t.next, %taps
+  br i1 %t.more, label %tap, label %store.0
+store.0:
+  %evens = bitcast <64 x i16> %even.total to $I
+  %odds = bitcast <64 x i16> %odd.total to $I
+  %part.0 = and $I %evens, splat (i32 65535)
+$store_0
+  %one = icmp eq i32 %channels, 1
+  br i1 %one, label %leave, label %store.1
+store.1:
+  %part.1 = and $I %odds, splat (i32 65535)
+  %part.2 = lshr $I %evens, splat (i32 16)
+  %part.3 = lshr $I %odds, splat (i32 16)
+$store_1
+$store_2
+$store_3
+  br label %leave
+leave:
+  ret void
 }
+"""
+"""Two channels side by side in 16 bits each: weights make up 256 at most, and 255 times that has 16 bits."""
 
 
-WHOLE = {UNORM: "%tops", PART: "%tops.part"}
+def _bytes(name: str, channels: Iterable[int]) -> str:
+    """The function that blends bytes, of which it stores some channels."""
+    text = _BYTES
+    for number in range(4):
+        store = f"""
+  %float.{number} = sitofp $I %part.{number} to $F
+  %result.{number} = fdiv $F %float.{number}, splat (float {255.0 * 256.0})
+  %place.{number} = getelementptr i8, ptr %results, i64 {number * SLOT_BYTES}
+  store $F %result.{number}, ptr %place.{number}, align 64"""
+        text = text.replace(f"\n$store_{number}", store if number in channels else "")
+    return _filled(text, name=name)
+
+
+WHOLE = {BYTES: "%tops", UNORM: "%tops", PART: "%tops.part"}
 """Classes whose sums are whole numbers, and the number that stands for 1.0."""
 
 
@@ -200,21 +271,28 @@ def near(kind: int) -> str:
     else:
         single = "fptrunc $D %value to $F" if kind in (SRGB, SNORM, PART_SRGB) else _same("$F")
         single = f"fdiv $F %value, {WHOLE[kind]}" if kind in WHOLE else single
-        ending = _ROUND.replace("$rounded", f"%single = {single}")
+        ending = f"  %single = {single}{_ROUND}"
     body = f"  br label %store\nstore:\n  %at = getelementptr i8, ptr %first, i32 0{_LOAD}{value}\n{ending}"
-    return _made(f"near.{NAMES[kind]}", kind, body)
+    return _made("near", kind, f"\n  br label %channel{_CHANNEL}\n{body}", "%entry")
 
 
 def blend(kind: int) -> str:
     """The function that adds the channels of ``%taps`` texels by weight."""
+    if kind == BYTES:
+        return _bytes("bytes", range(4)) + _bytes("alpha", (3,))
     total = "$F" if kind in WHOLE else "$D"
-    wide = "fpext $F %value to $D" if kind in (SINGLE, HALF) else _same(total)
-    steps = (_SUM + _LOAD + _VALUE[kind] + _ADD).replace("$wide", f"%operand = {wide}").replace("$K", total)
-    return _made(
-        f"blend.{NAMES[kind]}",
-        kind,
-        steps + _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")) + _ROUND.replace("  $rounded\n", ""),
+    signed_zero = kind in (SINGLE, HALF)
+    operand = f"\n  %operand = {'fpext $F %value to $D' if signed_zero else _same(total)}"
+    added = _FUSED if signed_zero or kind in WHOLE else _ADDED
+    text = _FACTORS + _CHANNEL + _SUM + _LOAD + _VALUE[kind] + operand + added + _NEXT
+    text += (
+        _SUM_OF[total].replace("$tops", WHOLE.get(kind, "")).replace("$blended", "blended" if signed_zero else "single")
     )
+    if signed_zero:
+        again = "\n  %at = getelementptr i8, ptr %first, i32 0" + _LOAD + _VALUE[kind]
+        text += re.sub(r"%(at|loaded|upper|raw|value|half\.\w+)", r"%alone.\1", again) + _ALONE
+    text = text.replace("$LANES", "v32f32" if total == "$F" else "v32f64").replace("$K", total)
+    return _made("blend", kind, text + _ROUND, "%begin")
 
 
 def _same(lanes: str) -> str:
@@ -222,18 +300,21 @@ def _same(lanes: str) -> str:
     return f"select i1 true, {lanes} %value, {lanes} %value"
 
 
-def _made(name: str, kind: int, body: str) -> str:
+def _made(path: str, kind: int, body: str, before: str) -> str:
     shift = "ashr" if kind in (SNORM, SIGNED) else "lshr"
-    text = f"{_HEAD}{body}\n  %place.bytes = mul i32 %c, $SLOT_BYTES{_TAIL}"
-    return expanded(text, name=name, shift=shift, NAN=NAN, WEIGHTS=WEIGHTS, WORDS=WORDS,
+    looped = (_ALPHA if kind == SRGB else _ALL).replace("$alpha", "bytes" if path == "near" else "alpha")
+    return _filled(f"{_HEAD}{looped}{body}{_TAIL}", name=f"{path}.{NAMES[kind]}", path=path, shift=shift, before=before)
+
+
+def _filled(text: str, **words: str) -> str:
+    return expanded(text, **words, NAN=NAN, WEIGHTS=WEIGHTS, WORDS=WORDS, FACTORS=FACTORS,
                     TAP_WORD_BYTES=TAP_WORD_BYTES, SLOT_BYTES=SLOT_BYTES)  # fmt: skip
 
 
 def fractions() -> str:
-    """The table of 8-bit channels as fractions: sRGB made linear, then linear ones."""
-    values = (*SRGB_TO_LINEAR, *(level / 255.0 for level in range(256)))
-    words = ", ".join(f"double 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}" for value in values)
-    return f"@texture.fractions = internal constant [512 x double] [{words}]"
+    """The table of sRGB's 8-bit channels made linear."""
+    words = ", ".join(f"double 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}" for value in SRGB_TO_LINEAR)
+    return f"@texture.fractions = internal constant [256 x double] [{words}]"
 
 
 MISSING = expanded(
