@@ -51,7 +51,7 @@ class LookUps:
         return np.clip(np.floor(np.log2(np.maximum(self.steps, 1))), 0, most).astype(np.int64)
 
     def sectors(self, levels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[warps]: distinct sectors of each warp's nearest texels (``docs/sources/crisp.md#texture-addresses``)."""
+        """int64[warps]: distinct sectors of a warp's nearest texels (``docs/sources/crisp.md#texture-addresses``)."""
         width, height = self.size
         side = np.maximum(np.array(self.size) >> levels[:, None], 1)
         fraction = self.coordinates - np.floor(self.coordinates)
