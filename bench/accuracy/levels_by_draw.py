@@ -1,4 +1,4 @@
-"""What levels of detail save in each draw of sponza by CRISP's rules, beside what its texels for a pixel say.
+"""Sectors that levels of detail save in each draw of sponza by CRISP's rules, as its geometry says and as traced.
 
 Command: ``python -m bench.accuracy.levels_by_draw [--size 320x180] [--texels 128] [--view floor]``; the scene lies in
 the data folder (``RAYPLAY_DATA``). A line per draw: look-ups, texels that a pixel steps over (median), the share of

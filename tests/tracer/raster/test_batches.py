@@ -125,7 +125,7 @@ def planet(by_column: bool) -> np.ndarray:
 
 def test_invocations_follow_the_order_of_indices() -> None:
     """A planet of lavaplanet's 5,952 indices and 1,087 vertices (docs/sources/crisp.md#vertex-batches: 2,520 at 96)
-    has other invocations row by row than column by column: those of a mesh need its index buffer.
+    has other invocations row by row than column by column: a mesh's need its index buffer.
     """
     counts = []
     for indices in (planet(False), planet(True)):
