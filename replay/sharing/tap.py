@@ -65,7 +65,7 @@ class Chooser:
         """The plan from now on."""
         self.due = seen.cycle + self.spec.period_cycles
         accesses, self.before = seen.accesses - self.before, seen.accesses
-        ways = best_ways(normalised(seen.use, accesses, self.spec.ratio), self.spec.min_ways)
+        ways = best_ways(normalised(seen.use, accesses, self.spec.ratio), seen.use, self.spec.min_ways)
         seen.keep(self.spec.keep_percent)
         return replace(self.plan, ways=np.array(ways, np.int64))
 
@@ -79,21 +79,23 @@ def normalised(use: np.ndarray, accesses: np.ndarray, ratio: int) -> np.ndarray:
     return use // np.where((times > ratio) & (ratio > 0), times, 1)[:, None]
 
 
-def best_ways(use: np.ndarray, least: int) -> tuple[int, ...]:
+def best_ways(use: np.ndarray, counted: np.ndarray, least: int) -> tuple[int, ...]:
     """Ways of each class with the most hits in all, each ``least`` or more.
 
-    Of several divisions that which leaves spare ways to the class with most hits, of these the first in order.
-    use  int64[classes, ways]: hits by the lines of the set that were used since.
+    Counts that are divided are rounded to 0 first where they are small: of several divisions that with the most hits as
+    they were counted; of these that which leaves spare ways to the class with most of them, then the first in order.
+    use  int64[classes, ways]: hits by the lines of the set that were used since; counted: before ``normalised``.
     """
     classes, ways = use.shape
-    hits = np.concatenate([np.zeros((classes, 1), np.int64), np.cumsum(use, axis=1)], axis=1)
-    found, most = (ways,), (-1, -1)
+    nothing = np.zeros((classes, 1), np.int64)
+    hits, raw = (np.concatenate([nothing, np.cumsum(each, axis=1)], axis=1) for each in (use, counted))
+    found, most = (ways,), (-1, -1, -1)
     for first in product(range(least, ways + 1), repeat=classes - 1):
         last = ways - sum(first)
         if last >= least:
             held = (*first, last)
-            total = sum(int(hits[number, own]) for number, own in enumerate(held))
-            worth = total, int((hits[:, -1] * held).sum())
+            total, own = (sum(int(each[number, mine]) for number, mine in enumerate(held)) for each in (hits, raw))
+            worth = total, own, int((raw[:, -1] * held).sum())
             if worth > most:
                 found, most = held, worth
     return found

@@ -148,7 +148,21 @@ def test_shares_of_the_l2_are_means_over_time() -> None:
     assert rates[composition.COUNTED] == 10 / 12  # six of eight reads, all four writes
     assert rates[composition.TEXTURE_HIT] != rates[composition.TEXTURE_HIT]  # NaN: no textures
     texels = {"l2.texture_read_hits": 2, "l2.texture_read_pending_hits": 1, "l2.texture_read_line_misses": 1}
-    assert composition.hit_rates(counters | texels)[composition.TEXTURE_HIT] == 3 / 4
+    rates = composition.hit_rates(counters | texels | {"l1d.texture_read_hits": 1, "l1d.texture_read_sector_misses": 4})
+    assert rates[composition.TEXTURE_HIT] == 3 / 4
+    assert rates[composition.TEXTURE_PART] == 4 / 8
+    assert rates[composition.REST_HIT] == 3 / 4  # no read, three of four; all four writes less the textures' hits
+    assert rates[composition.L1_TEXTURE_HIT] == 1 / 5
+    share, rest = rates[composition.TEXTURE_PART], rates[composition.REST_HIT]
+    assert rates[composition.COUNTED] == share * rates[composition.TEXTURE_HIT] + (1 - share) * rest
+    for picture in ("SPL", "SPH", "PT", "IT", "MT"):  # the RTX 3070's are made so as well
+        said = {
+            name: next(iter(theirs("composition", name, who="hardware", graphics=picture).values()))
+            for name in (composition.HIT, composition.TEXTURE_PART, composition.TEXTURE_HIT, composition.REST_HIT)
+        }
+        share, rest = said[composition.TEXTURE_PART], said[composition.REST_HIT]
+        made = share * said[composition.TEXTURE_HIT] + (1 - share) * rest
+        assert made == pytest.approx(said[composition.HIT], abs=0.001)
     lines = {"cycle": [0, 500], "lines graphics texture": [0.2, 0.4], "lines graphics other": [0.1, 0.5]}
     classes = {"graphics": {"counters": counters}}
     values = list(composition.values({PAIR: {"series": lines, "classes": classes}}))

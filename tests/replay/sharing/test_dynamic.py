@@ -55,7 +55,7 @@ def observed(cycle: int, instructions: list[list[int]], use: list[list[int]] | N
     ],
 )
 def test_ways_go_where_they_hit_most(use: list[list[int]], least: int, ways: tuple[int, ...]) -> None:
-    assert tap.best_ways(np.array(use), least) == ways
+    assert tap.best_ways(np.array(use), np.array(use), least) == ways
 
 
 def test_counts_of_a_class_with_many_more_accesses_are_divided() -> None:
@@ -131,7 +131,19 @@ def test_a_replay_adapts_and_neither_quantum_nor_threads_matter(tmp_path: Path, 
 def test_the_counts_of_crisps_own_run_give_the_hologram_one_way() -> None:
     """Hits by recency that CRISP's artifact prints for rendering beside the hologram, which has none."""
     graphics = [2013442, 225206, 71632, 44270, 23630, 9482, 3420, 2544, 1704, 2102, 2722, 3340, 4692, 5876, 4840, 4312]
-    assert tap.best_ways(np.array([graphics, [0] * 16]), 1) == (15, 1)
+    use = np.array([graphics, [0] * 16])
+    assert tap.best_ways(use, use, 1) == (15, 1)
+
+
+def test_ways_that_divided_counts_do_not_tell_apart_go_by_the_counts() -> None:
+    """Counts of monitors of MT beside the hologram, 599,529 accesses for 32,749: divided by 18 the last are 0, and the
+    hologram, which hits nowhere beyond its fourth way, has no use of more.
+    """
+    graphics = [22946, 5058, 1512, 531, 201, 61, 36, 18, 12, 8, 8, 3, 6, 4, 10, 16]
+    counted = np.array([graphics, [7012, 204, 414, 818] + [0] * 12])
+    divided = tap.normalised(counted, np.array([599529, 32749]), 10)
+    assert divided[0].tolist() == [1274, 281, 84, 29, 11, 3, 2, 1] + [0] * 8
+    assert tap.best_ways(divided, counted, 1) == (12, 4)
 
 
 def test_tap_leaves_a_hologram_the_least_ways(
