@@ -1,7 +1,7 @@
 """A scene and a program become one launch: device memory filled, programs found and filtered, records bound."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from rayplay.ptx.ir import Module
 from rayplay.tracer.bvh.build import Acceleration, Structure, build_acceleration
 from rayplay.tracer.bvh.layout import LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
 from rayplay.tracer.bvh.layouts import LAYOUTS
+from rayplay.tracer.launchfile.buffers import Array, place_resources
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
@@ -37,12 +38,13 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch that is ready to run, and where its picture will lie."""
+    """A launch that is ready to run, and where its picture will lie; ``buffers`` are views of the program's own."""
 
     launch: ImageLaunch
     acceleration: Acceleration
     image_address: int
     image_format: str
+    buffers: dict[str, Array] = field(default_factory=dict)
 
 
 def prepare_image(
@@ -82,6 +84,8 @@ def prepare_image(
         **buffers.missing, **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height),
         **vars(sampling), "scene": acceleration.top_address,
     }  # fmt: skip
+    views, addresses = place_resources(config.resources, config.file, modules, memory)
+    values |= addresses
     table, values = _placed(scene, config, buffers, values, memory)
     values |= own(memory, values) if own else {}
     programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
@@ -105,7 +109,7 @@ def prepare_image(
         libraries=modules if len(modules) > 1 else (),
         **{name: value for name, value in vars(table).items() if name != "miss_programs"},
     )  # fmt: skip
-    return Prepared(launch, acceleration, values["image"], config.image_format)
+    return Prepared(launch, acceleration, values["image"], config.image_format, views)
 
 
 def _placed(
