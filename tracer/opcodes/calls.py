@@ -15,7 +15,7 @@ This page is made from `ptx/isa/optix.py` by `make docs`; a test fails when it d
 machine code read the same table.
 
 Of **{all} names** of releases 7.0 to 9.1, **{built} run**, {none} more are accepted and answer 0 (no scene here has
-curves, built-in spheres or motion), and {refused} are refused before anything runs, with file, line, name and tier. A
+ribbons, `rocaps` curves or motion), and {refused} are refused before anything runs, with file, line, name and tier. A
 call is checked where its program is loaded: the number of its results and arguments, their widths, and the kind of
 program in which it stands, also in functions that programs call by name.
 

@@ -14,7 +14,8 @@ FALLBACK = {
 }  # fmt: skip
 """Kinds of geometry by the kind whose hit groups serve where a program has none of their own."""
 TEXTURED = ("textured_triangles", "textured_alpha_triangles")
-GEOMETRIES = ("triangles", "spheres", *FALLBACK)
+PROCEDURAL = ("spheres", "curves")
+GEOMETRIES = ("triangles", *PROCEDURAL, *FALLBACK)
 IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
 """Formats of the output buffer and their bytes per pixel."""
 
@@ -34,7 +35,7 @@ LAUNCH_SOURCES = {
 RECORD_SOURCES = {
     **LAUNCH_SOURCES,
     "positions": "pointer", "normals": "pointer", "indices": "pointer", "uvs": "pointer",
-    "spheres": "pointer",
+    "spheres": "pointer", "curve_points": "pointer", "curve_segments": "pointer",
     "material_numbers": "pointer", "materials": "pointer", "maps": "pointer",
     "primitive_count": "u32", "geometry_number": "u32",
 }  # fmt: skip
@@ -50,7 +51,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class HitGroup:
-    """Programs that run where a ray meets a kind of geometry; one per ray type and kind."""
+    """Programs that run where a ray meets a kind of geometry; one per ray type and kind.
+
+    Spheres and curves without an intersection program of their own have the built-in one (``tracer.shading.built_in``).
+    """
 
     geometry: str
     closest_hit: str | None = None
@@ -125,9 +129,8 @@ class _HitGroup:
     record: tuple[WrittenField, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.intersection is None) == (self.geometry == "spheres"):
-            needs = "needs" if self.geometry == "spheres" else "has no use for"
-            raise ValueError(f"geometry {self.geometry!r} {needs} an intersection program")
+        if self.intersection is not None and self.geometry not in PROCEDURAL:
+            raise ValueError(f"geometry {self.geometry!r} has no use for an intersection program")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.record.buffers import DISTANCE_LOG_BYTES
 from rayplay.tracer.scenes.description import Scene
+from rayplay.tracer.shading.built_in import with_built_in
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
 from rayplay.tracer.shading.scene_tables import mentioned, scene_tables
@@ -75,6 +76,7 @@ def prepare_image(
     """
     config = _without_unused(config, scene)
     modules = (module,) if isinstance(module, Module) else tuple(module)
+    config, modules = with_built_in(config, modules, scene)
     functions = find_programs(config, modules, place)
     symbol = params_symbol(config.params_symbol, config.params, modules, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
@@ -89,7 +91,7 @@ def prepare_image(
     table, values = _placed(scene, config, buffers, values, memory)
     values |= own(memory, values) if own else {}
     programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
-    triangles, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
+    primitives, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
     launch = ImageLaunch(
         programs=programs,
         raygen_index=0,
@@ -102,7 +104,7 @@ def prepare_image(
             acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed, record=record,
             distance_log=DISTANCE_LOG_BYTES,
         ),
-        triangles=triangles,
+        primitives=primitives,
         selected=selected,
         name=config.name,
         nodes=nodes,
@@ -150,7 +152,8 @@ def place_acceleration(
     """
     acceleration = build_acceleration(scene, memory.allocate(0), as_embree, structure, LAYOUTS[bvh])
     tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
-    for geometry, kind in (("triangles", TRIANGLE), ("textured_triangles", TRIANGLE), ("spheres", PROCEDURAL)):
+    kinds = {"triangles": TRIANGLE, "textured_triangles": TRIANGLE, "spheres": PROCEDURAL, "curves": PROCEDURAL}
+    for geometry, kind in kinds.items():
         if geometry in tested:
             acceleration.words[_blocks_of(acceleration, kind), LEAF_GEOMETRY] &= ~np.uint32(LEAF_OPAQUE_BIT)
     memory.allocate(acceleration.image)
