@@ -11,9 +11,9 @@ the same block of the same depth of calls, the deepest call and the lowest block
 reconvergence at low cost, 2011). The reorder takes effect at the end of the basic block of the call.
 
 Its cost: the barrier, and the state of each thread, which its old warp stores and its new warp loads, in global memory
-behind all else; and the sort, some integer instructions that each thread executes one after the other behind the barrier
-(``--sort-instructions``; by default the unit that sorts takes no time). No hint is read: the key is the path that a
-thread is about to take, which is the most that a hint can tell.
+behind all else; and the sort, some integer instructions that each thread executes one after the other behind the
+barrier (``--sort-instructions``; by default the unit that sorts takes no time). No hint is read: the key is the path
+that a thread is about to take, which is the most that a hint can tell.
 """
 
 import argparse
@@ -209,13 +209,12 @@ def main() -> None:
     made.add_argument("--state-bytes", type=int, default=0, metavar="N",
         help="state of a thread that a reorder stores and loads, a multiple of 16 (default: 0, free)")  # fmt: skip
     made.add_argument("--sort-instructions", type=int, default=0, metavar="N",
-        help="integer instructions of a thread's part of the sort, each waiting for the one before (default: 0, free)")  # fmt: skip
+        help="integer instructions of a thread's part of the sort, one after the other (default: 0, free)")  # fmt: skip
     made.add_argument("--key", choices=KEYS, default="path", help="; ".join(f"{k}: {v}" for k, v in KEYS.items()))
     made.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
     given = made.parse_args()
-    count = reorder(
-        open_trace(given.trace), given.window, given.state_bytes, given.key, given.out, given.sort_instructions
-    )
+    cost = given.sort_instructions
+    count = reorder(open_trace(given.trace), given.window, given.state_bytes, given.key, given.out, cost)
     print(f"reordered threads {count:,} times by {given.key}")
 
 

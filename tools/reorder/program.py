@@ -70,8 +70,11 @@ def timed(table: Columns, instructions: Columns) -> Columns:
         group = instructions["operation_class"][row]
         unit = {"store": "lsu", "load": "lsu", "barrier": "branch", "move": "int", "int": "int"}[group]
         loads, uses = group == "load", group == "move"
-        values = {"instruction_id": row, "unit": UNITS.index(unit), "stall_cycles": DEPENDENT_CYCLES if group == "int" else 1, "initiation_cycles": 1 + uses,
-                  "scoreboard_slot": 0 if loads else -1, "wait_mask": 1 if uses else 0}  # fmt: skip
+        values = {
+            "instruction_id": row, "unit": UNITS.index(unit), "initiation_cycles": 1 + uses,
+            "stall_cycles": DEPENDENT_CYCLES if group == "int" else 1, "scoreboard_slot": 0 if loads else -1,
+            "wait_mask": 1 if uses else 0,
+        }  # fmt: skip
         table = extended(table, values)
     return table
 
