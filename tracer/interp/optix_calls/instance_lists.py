@@ -89,7 +89,7 @@ def _from_top_level(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.nda
 def _primitive(
     w: Lanes, s: TraceState, handle: np.ndarray, primitive: np.ndarray, geometry: np.ndarray, floats: int
 ) -> list[np.ndarray]:
-    """Bits of the floats of a primitive per lane; 0 where there is none of that length."""
+    """Bits of the floats of a primitive per lane; 0 where no primitive of that length exists."""
     known, made = s.launch.primitives, np.zeros((floats, LANES), np.uint32)
     if known is None:
         return list(made)

@@ -117,7 +117,7 @@ def from_top_level(e: Emitter, inputs: list[str]) -> list[str]:
 
 def primitive_data(floats: int) -> Getter:
     """The floats of primitive ``inputs[1]`` of geometry ``inputs[2]`` of the mesh with handle ``inputs[0]``; 0 where
-    there is none of that length."""
+    no primitive of that length exists."""
 
     def lower(e: Emitter, inputs: list[str]) -> list[str]:
         mesh = e.op(f"sub <32 x i64> {inputs[0]}, splat (i64 1)")
