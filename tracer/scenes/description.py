@@ -318,7 +318,7 @@ class Scene:
 
     @property
     def procedural_meshes(self) -> list[int]:
-        """What stands in place of a mesh's number for each instance of procedural primitives: spheres, then curves."""
+        """Number in place of a mesh's, for each instance of procedural primitives: of spheres, then of curves."""
         curves = [len(self.meshes) + 1] * bool(len(self.curves))
         return [len(self.meshes)] * self.spheres.instance_count + curves
 
