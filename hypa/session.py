@@ -95,7 +95,7 @@ class _Session:
         """The buffer that the host reads after each round of a repeat."""
         if buffer is None:
             return frozenset()
-        return address_target(self.prepared.memory, self.prepared.address(buffer)).objects
+        return address_target(self.prepared.memory, self.prepared.addresses[buffer]).objects
 
     def launches(self, method: str) -> Iterator[tuple[int, ComputeLaunch]]:
         """Launches as they run, each with its number in the file; static analysis knows no repeats."""

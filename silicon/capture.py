@@ -111,7 +111,7 @@ class Session:
     def regions(self) -> list[Region]:
         """The buffers."""
         return [
-            Region(self.addresses[name], values.nbytes, self.prepared.address(name))
+            Region(self.addresses[name], values.nbytes, self.prepared.addresses[name])
             for name, values in self.prepared.buffers.items()
         ]
 

@@ -32,9 +32,9 @@ def programs() -> list[tuple[Path, tuple[str, ...], Path]]:
     """Each source, how it is compiled, and the PTX that is committed."""
     found = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(FOLDER.glob("*.cu"))]
     variant = [(source, VULKAN_SIM, FOLDER / "vulkan-sim" / target.name) for source, _, target in found]
-    graphics = FOLDER / "graphics" / "surface.cu"
+    apart = (FOLDER / "graphics" / "surface.cu", FOLDER / "primitives" / "primitives.cu")
     tuned = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(TUNER.glob("*.cu"))]
-    return [*found, *variant, *tuned, (graphics, OPTIMISED, graphics.with_suffix(".ptx"))]
+    return [*found, *variant, *tuned, *((source, OPTIMISED, source.with_suffix(".ptx")) for source in apart)]
 
 
 def main() -> int:

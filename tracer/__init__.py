@@ -2,8 +2,8 @@
 
 LAYERS = (
     "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "free_space", "motion", "bvh", "rays",
-    "link", "units", "record", "warp", "emit", "lower", "interp", "raster", "run", "api", "shading", "vulkansim",
-    "slang", "launchfile", "graphics", "render", "launch", "draw", "shader", "opcodes",
+    "link", "units", "record", "warp", "emit", "lower", "interp", "raster", "run", "api", "launchfile", "shading",
+    "vulkansim", "slang", "graphics", "render", "launch", "draw", "shader", "opcodes",
 )  # fmt: skip
 """Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""
 COMPILED = (

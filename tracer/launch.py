@@ -5,7 +5,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,16 +17,15 @@ from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LAUNCHES
 from rayplay.formats.guard.strict import check_choice
+from rayplay.formats.guard.text import confined
 from rayplay.ptx.flow.schedule import scheduled
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer.launchfile.buffers import Array, check_expectations, place_buffers
+from rayplay.tracer.launchfile.buffers import Array, check_expectations, place_resources
 from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file
-from rayplay.tracer.launchfile.images import place_images
 from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
-from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import Numbering, run_compute_launch
-from rayplay.tracer.shading.fields import confined
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8
@@ -165,7 +163,8 @@ class Prepared:
     module: Module
     memory: DeviceMemory
     buffers: dict[str, Array]
-    handles: dict[str, int] = field(default_factory=dict)
+    addresses: dict[str, int]
+    """Of buffers, and handles, by name."""
 
     def schedule(self) -> Iterator[tuple[int, ComputeLaunch]]:
         """Launches in the order they run, each with its number in the file; see ``places``."""
@@ -214,15 +213,6 @@ class Prepared:
             constants={name: value.encode() for name, value in self.plan.constants.items()},
         )
 
-    @cached_property
-    def addresses(self) -> dict[str, int]:
-        """Addresses of buffers and handles by name."""
-        return {name: self.address(name) for name in self.buffers} | self.handles
-
-    def address(self, buffer: str | None) -> int:
-        """Device address of a buffer; 0 for none."""
-        return FIRST_ADDRESS + self.buffers[buffer].ctypes.data - self.memory.host_address if buffer else 0
-
 
 def prepare(path: Path, program: Path | None = None, memcheck: bool = True, schedule: bool = False) -> Prepared:
     """Read the launch file ``path`` and place its buffers; ``program`` stands for the PTX file that it names.
@@ -237,10 +227,7 @@ def prepare(path: Path, program: Path | None = None, memcheck: bool = True, sche
     module = scheduled(module) if schedule else module
     _check_launches(plan, module, path)
     memory = DeviceMemory(memcheck=memcheck)
-    made = Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
-    places = {name: (made.address(name), values) for name, values in made.buffers.items()}
-    made.handles.update(place_images(plan, str(path), module, memory, places))
-    return made
+    return Prepared(path, plan, module, memory, *place_resources(plan, path, [module], memory))
 
 
 def checked_module(program: Path) -> Module:

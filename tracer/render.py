@@ -246,7 +246,9 @@ def program_files(request: Request) -> list[Path]:
     if is_shader(request.program):
         return [request.program]
     config = config_of(request)
-    return [request.program, config, *read_config(config).modules]
+    read = read_config(config)
+    arrays = [config.parent / each.file for each in read.resources.buffers.values() if each.file]
+    return [request.program, config, *read.modules, *arrays]
 
 
 def config_of(request: Request) -> Path:

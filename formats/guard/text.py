@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.guard.errors import FormatError, reason_of
+from rayplay.formats.guard.errors import FormatError, UserError, reason_of
 from rayplay.formats.guard.limits import KEY_PARTS, TEXT_BYTES, Limit
 
 _KEY_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
@@ -22,6 +22,16 @@ def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
         raise FormatError(f"cannot be read: {reason_of(error)}", file=path) from None
+
+
+def confined(path: Path, name: str, place: str, kind: str = "launch file") -> Path:
+    """The file ``name``, written in ``path``, a ``kind``, at ``place``; it must lie in the folder of ``path``."""
+    file = path.parent / name
+    if Path(name).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
+        raise UserError(f"{path}: {place}: must be a file in the folder of the {kind}, found {name!r}")
+    if not file.is_file():
+        raise UserError(f"{path}: {place}: there is no file {file}")
+    return file
 
 
 def read_bounded(path: Path, limit: Limit) -> bytes:

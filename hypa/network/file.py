@@ -7,9 +7,8 @@ from typing import Any
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import build, check_choice
-from rayplay.formats.guard.text import read_toml
+from rayplay.formats.guard.text import confined, read_toml
 from rayplay.hypa.network.layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
-from rayplay.tracer.shading.fields import confined
 
 IMAGE = "in"
 """What the first layer of a network, or of a block, may call its input."""

@@ -93,38 +93,41 @@ CALLS = """
 5 traces  traverse-data - lf9u2lu13 hitobject_make_hit_with_record
 5 traces  traverse-data - lf8u21lu hitobject_make_with_traverse_data_v2
 5 objects traverse-data u20 -    hitobject_get_traverse_data
-6 found   none   f     -     get_curve_parameter
+6 found   built  f     -     get_curve_parameter
 6 found   none   ff    -     get_ribbon_parameters
-6 all     none   f4    luuf  get_sphere_data get_sphere_data_from_handle
-6 found   none   f4    -     get_sphere_data_current_hit
-6 all     none   f8    luuf  get_linear_curve_vertex_data get_linear_curve_vertex_data_from_handle
-6 found   none   f8    -     get_linear_curve_vertex_data_current_hit
-6 all     none   f12   luuf  get_quadratic_bspline_vertex_data get_quadratic_bspline_vertex_data_from_handle
+6 all     built  f4    luuf  get_sphere_data get_sphere_data_from_handle
+6 found   built  f4    -     get_sphere_data_current_hit
+6 all     built  f8    luuf  get_linear_curve_vertex_data get_linear_curve_vertex_data_from_handle
+6 found   built  f8    -     get_linear_curve_vertex_data_current_hit
+6 all     built  f12   luuf  get_quadratic_bspline_vertex_data get_quadratic_bspline_vertex_data_from_handle
 6 all     none   f12   luuf  get_ribbon_vertex_data get_ribbon_vertex_data_from_handle
 6 all     none   f12   luuf  get_quadratic_bspline_rocaps_vertex_data_from_handle
-6 found   none   f12   -     get_quadratic_bspline_vertex_data_current_hit get_ribbon_vertex_data_current_hit
+6 found   built  f12   -     get_quadratic_bspline_vertex_data_current_hit
+6 found   none   f12   -     get_ribbon_vertex_data_current_hit
 6 found   none   f12   -     get_quadratic_bspline_rocaps_vertex_data_current_hit
-6 all     none   f16   luuf  get_cubic_bspline_vertex_data get_cubic_bspline_vertex_data_from_handle
-6 all     none   f16   luuf  get_catmullrom_vertex_data get_catmullrom_vertex_data_from_handle
-6 all     none   f16   luuf  get_cubic_bezier_vertex_data get_cubic_bezier_vertex_data_from_handle
+6 all     built  f16   luuf  get_cubic_bspline_vertex_data get_cubic_bspline_vertex_data_from_handle
+6 all     built  f16   luuf  get_catmullrom_vertex_data get_catmullrom_vertex_data_from_handle
+6 all     built  f16   luuf  get_cubic_bezier_vertex_data get_cubic_bezier_vertex_data_from_handle
 6 all     none   f16   luuf  get_cubic_bspline_rocaps_vertex_data_from_handle
 6 all     none   f16   luuf  get_catmullrom_rocaps_vertex_data_from_handle
 6 all     none   f16   luuf  get_cubic_bezier_rocaps_vertex_data_from_handle
-6 found   none   f16   -     get_cubic_bspline_vertex_data_current_hit get_catmullrom_vertex_data_current_hit
-6 found   none   f16   -     get_cubic_bezier_vertex_data_current_hit
+6 found   built  f16   -     get_cubic_bspline_vertex_data_current_hit get_catmullrom_vertex_data_current_hit
+6 found   built  f16   -     get_cubic_bezier_vertex_data_current_hit
 6 found   none   f16   -     get_cubic_bspline_rocaps_vertex_data_current_hit
 6 found   none   f16   -     get_catmullrom_rocaps_vertex_data_current_hit
 6 found   none   f16   -     get_cubic_bezier_rocaps_vertex_data_current_hit
 6 all     none   fff   luufff get_ribbon_normal get_ribbon_normal_from_handle
 6 found   none   fff   ff    get_ribbon_normal_current_hit
-6 objects none   f     -     hitobject_get_curve_parameter
+6 objects built  f     -     hitobject_get_curve_parameter
 6 objects none   ff    -     hitobject_get_ribbon_parameters
-6 objects none   f4    -     hitobject_get_sphere_data
-6 objects none   f8    -     hitobject_get_linear_curve_vertex_data
-6 objects none   f12   -     hitobject_get_quadratic_bspline_vertex_data hitobject_get_ribbon_vertex_data
+6 objects built  f4    -     hitobject_get_sphere_data
+6 objects built  f8    -     hitobject_get_linear_curve_vertex_data
+6 objects built  f12   -     hitobject_get_quadratic_bspline_vertex_data
+6 objects none   f12   -     hitobject_get_ribbon_vertex_data
 6 objects none   f12   -     hitobject_get_quadratic_bspline_rocaps_vertex_data
-6 objects none   f16   -     hitobject_get_cubic_bspline_vertex_data hitobject_get_catmullrom_vertex_data
-6 objects none   f16   -     hitobject_get_cubic_bezier_vertex_data hitobject_get_cubic_bspline_rocaps_vertex_data
+6 objects built  f16   -     hitobject_get_cubic_bspline_vertex_data hitobject_get_catmullrom_vertex_data
+6 objects built  f16   -     hitobject_get_cubic_bezier_vertex_data
+6 objects none   f16   -     hitobject_get_cubic_bspline_rocaps_vertex_data
 6 objects none   f16   -     hitobject_get_catmullrom_rocaps_vertex_data
 6 objects none   f16   -     hitobject_get_cubic_bezier_rocaps_vertex_data
 6 objects none   fff   ff    hitobject_get_ribbon_normal

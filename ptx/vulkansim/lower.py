@@ -140,9 +140,13 @@ class _Lowering:
         self.code.emit(f"call (), _optix_trace_0, ({', '.join(arguments)})")
 
     def ray_vector(self, statement: Statement, signature: str) -> None:
-        """Origin or direction of the ray in the thread's block, and its address."""
+        """Origin or direction of the ray: its floats, or in the thread's block, and its address."""
         if statement.opcode in OBJECT_SPACE and self.shader.kind not in ("intersection", "anyhit"):
             raise self.shader.refuse(statement, f"'{statement.opcode}' must stand in an intersection or any-hit shader")
+        if signature == "ooo":
+            for axis, target in zip("xyz", statement.operands, strict=True):
+                self.code.emit(f"call ({target}), _optix_get_{VECTORS[statement.opcode]}_{axis}, ()")
+            return
         place = self.layout.variables[RAY_STATE] + COLUMN_BYTES * list(VECTORS).index(statement.opcode)
         for number, axis in enumerate("xyz"):
             value = self.code.call(f"get_{VECTORS[statement.opcode]}_{axis}")

@@ -10,15 +10,15 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "load_ray_launch_size": ("ooo",),
     "rt_alloc_mem": ("Onn",),
     "load_vulkan_descriptor": ("Onn", "Onnn"),
-    "trace_ray": ("Iiiiiiiiiiiiii", "Iiiiiiiiiiiiiii"),
+    "trace_ray": ("Iiiiiiiiiiiiii", "Iiiiiiiiiiiiiii", "Iiiiiiiiiiiiiiii"),
     "end_trace_ray": ("",),
     "report_ray_intersection.pred": ("pii",),
     "ignore_ray_intersection": ("",),
     "terminate_ray": ("",),
-    "load_ray_world_origin": ("O",),
-    "load_ray_world_direction": ("O",),
-    "load_ray_object_origin": ("O",),
-    "load_ray_object_direction": ("O",),
+    "load_ray_world_origin": ("O", "ooo"),
+    "load_ray_world_direction": ("O", "ooo"),
+    "load_ray_object_origin": ("O", "ooo"),
+    "load_ray_object_direction": ("O", "ooo"),
     "load_ray_object_to_world": ("On", "ooon"),
     "load_ray_world_to_object": ("On", "ooon"),
     "load_ray_t_min": ("o",),
@@ -60,7 +60,7 @@ VECTORS = {
     "load_ray_world_origin": "world_ray_origin", "load_ray_world_direction": "world_ray_direction",
     "load_ray_object_origin": "object_ray_origin", "load_ray_object_direction": "object_ray_direction",
 }  # fmt: skip
-"""Opcodes that give the address of three floats, and the call that gives one of them."""
+"""Opcodes that give the address of three floats, or the floats, and the call that gives one of them."""
 MATRICES = {
     "load_ray_object_to_world": "object_to_world", "load_ray_world_to_object": "world_to_object",
 }  # fmt: skip

@@ -27,12 +27,14 @@ WIDTHS = {
 }  # fmt: skip
 """Registers have no type, only a width: the type that holds the bits, by the declared one."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_ENTRY = re.compile(r"\.entry\s+(?P<name>MESA_SHADER_(?P<kind>\w+?)_func(?P<number>\d{1,9})_main)\s*\(\s*\)\s*\{")
+_ENTRY = re.compile(r"\.entry\s+(?P<name>MESA_SHADER_(?P<kind>\w+?)(?:_func(?P<number>\d{1,9}))?_main)\s*\(\s*\)\s*\{")
+_NUMBER = re.compile(r"_(\d{1,9})\.ptx$")
+"""Of the file's name: the number of a shader whose entry has none, as the translator's first version leaves it."""
 _ENTRIES = re.compile(r"\.entry\b")
-_DIALECT = re.compile(r"\.entry\s+MESA_SHADER_\w+_func\d")
+_DIALECT = re.compile(r"\.entry\s+MESA_SHADER_\w+_main\b")
 _PART = re.compile(r"\s*(?:(?P<label>[A-Za-z_$][\w$]*)\s*:|(?P<end>\})|(?P<statement>[^;{}]*);)")
-_REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(%[\w$]+(?:\s*,\s*%[\w$]+)*)")
-_STATEMENT = re.compile(r"(?:@(?P<guard>!?%[\w$]+)\s+)?(?P<opcode>[a-z_][\w.]*)(?:\s+(?P<operands>\S.*))?", re.DOTALL)
+_REGISTER = re.compile(r"\.reg\s+\.(\w+)\s+(%?[\w$]+(?:\s*,\s*%?[\w$]+)*)")
+_STATEMENT = re.compile(r"(?:@(?P<guard>!?%?[\w$]+)\s+)?(?P<opcode>[a-z_][\w.]*)(?:\s+(?P<operands>\S.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,10 @@ def parse_shader(text: str, source: str) -> Shader:
         found = plain[at:].split("\n", 1)[0].strip() or "the end of the file"
         raise lines.error(at, f"expected a statement that ends with ';' or '}}', found '{found[:60]}'")
     position = lines.position(entry.start())
-    return Shader(
-        source, KINDS[word], int(entry["number"]), reading.registers, tuple(reading.body), reading.labels, position
-    )
+    number = entry["number"] or (_NUMBER.search(source) or ("", ""))[1]
+    if not number:
+        raise lines.error(entry.start("name"), "expected _funcN in the entry's name, or _N in the file's, found none")
+    return Shader(source, KINDS[word], int(number), reading.registers, tuple(reading.body), reading.labels, position)
 
 
 class _Lines:
@@ -140,6 +143,12 @@ class _Reading:
         self.registers: dict[str, str] = {}
         self.body: list[Statement] = []
         self.labels: dict[str, int] = {}
+        self.bare: set[str] = set()  # registers declared without %, as the first version has one
+
+    def _renamed(self, operand: str) -> str:
+        """An operand by the name of its register here."""
+        name = operand.lstrip("!")
+        return _renamed(operand.replace(name, f"%{name}") if name in self.bare else operand)
 
     def label(self, name: str, start: int) -> None:
         if name in self.labels:
@@ -157,8 +166,8 @@ class _Reading:
         found = _STATEMENT.fullmatch(written)
         if found is None:
             raise self.lines.error(start, f"expected an instruction, found '{written[:60]}'")
-        operands = tuple(_renamed(each.strip()) for each in (found["operands"] or "").split(",") if each.strip())
-        guard = _renamed(found["guard"] or "")
+        operands = tuple(self._renamed(each.strip()) for each in (found["operands"] or "").split(",") if each.strip())
+        guard = self._renamed(found["guard"] or "")
         self.body.append(Statement(found["opcode"], operands, guard, self.lines.position(start)))
 
     def _declare(self, written: str, start: int) -> None:
@@ -166,7 +175,9 @@ class _Reading:
         if found is None or found[1] not in WIDTHS:
             types = ", ".join(f".{name}" for name in WIDTHS)
             raise self.lines.error(start, f"expected .reg with one of {types} and a name, found '{written[:60]}'")
-        for name in (_renamed(each.strip()) for each in found[2].split(",")):
+        written_names = [each.strip() for each in found[2].split(",")]
+        self.bare |= {each for each in written_names if not each.startswith("%")}
+        for name in map(self._renamed, written_names):
             width = WIDTHS[found[1]]
             if self.registers.setdefault(name, width) != width:
                 raise self.lines.error(start, f"register '{name}' has two widths, {self.registers[name]} and {width}")

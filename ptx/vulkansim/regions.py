@@ -1,7 +1,7 @@
 """The choice of the shaders that run, between ``trace_ray`` and ``end_trace_ray``: a trace call makes it.
 
-Each version of the translator writes its own loops there (``intersection_exit`` alone, with ``run_intersection`` and
-the rows of the intersection table, with or without any-hit shaders). All of them only count candidates and compare
+Each version of the translator writes its own loops there (none, ``intersection_exit`` alone, with ``run_intersection``
+and the rows of the intersection table, with or without any-hit shaders). All of them only count candidates and compare
 numbers of shaders; the trace call of the tracer finds the same programs through the shader binding table.
 """
 
@@ -16,7 +16,7 @@ HELPERS = ("mov", "add", "setp", "bra", "ld", "and", "or", "not")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Index of a ``trace_ray`` and of its ``end_trace_ray``."""
+    """Index of a ``trace_ray`` and of its ``end_trace_ray``; of the call of a miss shader where that is the last."""
 
     first: int
     last: int
@@ -26,18 +26,25 @@ def find_regions(shader: Shader) -> list[Region]:
     """The regions of a shader. Raises ``UserError`` where one is not closed, or does more than choose shaders."""
     regions: list[Region] = []
     first: int | None = None
+    missed: int | None = None  # the guarded call of a miss shader, which ends a region of the first version
     for index, statement in enumerate(shader.body):
         if statement.opcode == "trace_ray":
-            if first is not None:
+            if first is not None and missed is None:
                 raise shader.refuse(statement, "end_trace_ray must stand before the next trace_ray")
-            first = index
+            if first is not None and missed is not None:
+                regions.append(Region(first, missed))
+            first, missed = index, None
         elif statement.opcode == "end_trace_ray":
             if first is None:
                 raise shader.refuse(statement, "trace_ray must stand before end_trace_ray")
             regions.append(Region(first, index))
-            first = None
-    if first is not None:
+            first, missed = None, None
+        elif statement.opcode == "call_miss_shader" and statement.guard and first is not None:
+            missed = index
+    if first is not None and missed is None:
         raise shader.refuse(shader.body[first], "end_trace_ray must stand after trace_ray")
+    if first is not None and missed is not None:
+        regions.append(Region(first, missed))
     _check(shader, regions)
     return regions
 

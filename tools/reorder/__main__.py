@@ -11,8 +11,9 @@ the same block of the same depth of calls, the deepest call and the lowest block
 reconvergence at low cost, 2011). The reorder takes effect at the end of the basic block of the call.
 
 Its cost: the barrier, and the state of each thread, which its old warp stores and its new warp loads, in global memory
-behind all else. The sorting itself takes no time, and no hint is read: the key is the path that a thread is about to
-take, which is the most that a hint can tell.
+behind all else; and the sort, some integer instructions that each thread executes one after the other behind the
+barrier (``--sort-instructions``; by default the unit that sorts takes no time). No hint is read: the key is the path
+that a thread is about to take, which is the most that a hint can tell.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from rayplay.formats.laws.expect import valid_trace
 from tools.reorder.paths import KEYS, LANES, Moved, Paths, Stretches, code_of, dealt, paths_of, run_together
 from tools.reorder.program import VECTOR_BYTES, Added, Columns, program_with, timed
 
-MOST_WARPS = 32
+MOST_WARPS, MOST_SORT = 32, 4096
 
 
 def rows_of(paths: Paths, visit: np.ndarray, lane: np.ndarray) -> np.ndarray:
@@ -132,13 +133,15 @@ def windows(trace: Trace, window: int, used: np.ndarray) -> tuple[Columns, Colum
     return kernels, warps
 
 
-def reorder(trace: Trace, window: int, state_bytes: int, key: str, out: Path) -> int:
+def reorder(trace: Trace, window: int, state_bytes: int, key: str, out: Path, sort: int = 0) -> int:
     """Write the trace with its reorders carried out; returns how often a thread was reordered."""
     if state_bytes % VECTOR_BYTES or not 0 <= state_bytes <= 1024:
         raise UserError(f"--state-bytes must be a multiple of {VECTOR_BYTES}, at most 1024, found {state_bytes}")
+    if not 0 <= sort <= MOST_SORT:
+        raise UserError(f"--sort-instructions must be 0 to {MOST_SORT}, found {sort}")
     code = code_of(trace)
     tables = dict(zip(("kernels", "warps"), windows(trace, window, np.zeros(1, np.uint32)), strict=True))
-    tables["instructions"], tables["blocks"], new = program_with(trace, state_bytes // VECTOR_BYTES)
+    tables["instructions"], tables["blocks"], new = program_with(trace, state_bytes // VECTOR_BYTES, sort)
     if "characterisation" in trace.tables:
         tables["characterisation"] = timed(trace.read("characterisation"), tables["instructions"])
     paths = paths_of(trace, code)
@@ -166,7 +169,7 @@ def reorder(trace: Trace, window: int, state_bytes: int, key: str, out: Path) ->
             tables[name] = taken(trace.read(name) | {"warp_id": rays["warp_id"]}, order)
     provenance = {
         "command": "reorder", "key": key, "window": window, "state_bytes": state_bytes,
-        "trace": trace.manifest.provenance,
+        **({"sort_instructions": sort} if sort else {}), "trace": trace.manifest.provenance,
     }  # fmt: skip
     with valid_trace(out) as unchecked, TraceWriter(unchecked, provenance, trace.image_size) as writer:
         for name in trace.tables:
@@ -205,10 +208,13 @@ def main() -> None:
     made.add_argument("--window", type=int, default=8, metavar="WARPS", help="warps that meet: a CTA (default: 8)")
     made.add_argument("--state-bytes", type=int, default=0, metavar="N",
         help="state of a thread that a reorder stores and loads, a multiple of 16 (default: 0, free)")  # fmt: skip
+    made.add_argument("--sort-instructions", type=int, default=0, metavar="N",
+        help="integer instructions of a thread's part of the sort, one after the other (default: 0, free)")  # fmt: skip
     made.add_argument("--key", choices=KEYS, default="path", help="; ".join(f"{k}: {v}" for k, v in KEYS.items()))
     made.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
     given = made.parse_args()
-    count = reorder(open_trace(given.trace), given.window, given.state_bytes, given.key, given.out)
+    cost = given.sort_instructions
+    count = reorder(open_trace(given.trace), given.window, given.state_bytes, given.key, given.out, cost)
     print(f"reordered threads {count:,} times by {given.key}")
 
 

@@ -1,4 +1,4 @@
-"""Additions of a reorder to the program of a trace: state stored, a barrier, state loaded."""
+"""Additions of a reorder to the program of a trace: state stored, a barrier, the sort, state loaded."""
 
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from rayplay.formats.schema.trace import UNITS
 
 Columns = dict[str, np.ndarray]
 VECTOR_BYTES = 16
+DEPENDENT_CYCLES = 4  # from an integer instruction to one that waits for it, since Volta
 
 
 class Added(NamedTuple):
@@ -24,14 +25,18 @@ ROWS = {
     "meet": ("reorder", "barrier", "none", 0),
     "load": ("ld.global.v4.b32", "load", "global", VECTOR_BYTES),
     "use": ("mov.b32", "move", "none", 0),
+    "sort": ("add.s32", "int", "none", 0),
 }
 """Opcode, class, memory and bytes of what a reorder adds."""
 
 
-def program_with(trace: Trace, vectors: int) -> tuple[Columns, Columns, Added]:
-    """Tables ``instructions`` and ``blocks`` with what a reorder adds, whose state is some vectors of 16 B a thread."""
+def program_with(trace: Trace, vectors: int, sort: int = 0) -> tuple[Columns, Columns, Added]:
+    """Tables ``instructions`` and ``blocks`` with what a reorder adds, whose state is some vectors of 16 B a thread.
+
+    sort  instructions that a thread executes behind the barrier, each waiting for the one before.
+    """
     instructions, blocks = trace.read("instructions"), trace.read("blocks")
-    kinds = [["store"] * vectors, ["meet"], ["load"] * vectors + ["use"] * (vectors > 0)]
+    kinds = [["store"] * vectors, ["meet"] + ["sort"] * sort, ["load"] * vectors + ["use"] * (vectors > 0)]
     first = len(instructions["line"])
     registers = [instructions[f"{name}_registers"] for name in ("source", "destination")]
     fresh = 1 + max(int(each.max(initial=0)) for each in registers)
@@ -44,27 +49,32 @@ def program_with(trace: Trace, vectors: int) -> tuple[Columns, Columns, Added]:
                 "kernel_id": 0, "instruction_id": len(instructions["line"]), "block_id": number, "opcode": opcode,
                 "operation_class": group, "memory_space": space, "access_bytes": size, "line": 0, "text": opcode,
             }  # fmt: skip
-            written, read = (loaded if kind == "load" else [], loaded if kind == "use" else [])
+            written = {"load": loaded, "sort": loaded[:1]}.get(kind, [])
+            read = {"use": loaded, "sort": loaded[:1]}.get(kind, [])
             instructions = extended(instructions, row, destination_registers=written, source_registers=read)
         row = {"kernel_id": 0, "block_id": number, "first_instruction": first, "instruction_count": len(inside),
                "reconvergence_block": -1, "program": "reorder"}  # fmt: skip
         blocks = extended(blocks, row) if inside else blocks
         first += len(inside)
     if not vectors:
-        blocks["block_id"][-1] = instructions["block_id"][-1] = numbers[0]
+        blocks["block_id"][-1] = numbers[0]
+        instructions["block_id"][-1 - sort :] = numbers[0]
         return instructions, blocks, Added(np.array([-1, numbers[0], -1]), np.empty(0, int), np.empty(0, int))
     ids = np.flatnonzero(instructions["block_id"] >= numbers[0])
-    return instructions, blocks, Added(numbers, ids[:vectors], ids[vectors + 1 : 2 * vectors + 1])
+    return instructions, blocks, Added(numbers, ids[:vectors], ids[vectors + 1 + sort : 2 * vectors + 1 + sort])
 
 
 def timed(table: Columns, instructions: Columns) -> Columns:
     """Table ``characterisation`` with the instructions that it lacks; a use waits for loads."""
     for row in range(len(table["unit"]), len(instructions["line"])):
         group = instructions["operation_class"][row]
-        unit = {"store": "lsu", "load": "lsu", "barrier": "branch", "move": "int"}[group]
+        unit = {"store": "lsu", "load": "lsu", "barrier": "branch", "move": "int", "int": "int"}[group]
         loads, uses = group == "load", group == "move"
-        values = {"instruction_id": row, "unit": UNITS.index(unit), "stall_cycles": 1, "initiation_cycles": 1 + uses,
-                  "scoreboard_slot": 0 if loads else -1, "wait_mask": 1 if uses else 0}  # fmt: skip
+        values = {
+            "instruction_id": row, "unit": UNITS.index(unit), "initiation_cycles": 1 + uses,
+            "stall_cycles": DEPENDENT_CYCLES if group == "int" else 1, "scoreboard_slot": 0 if loads else -1,
+            "wait_mask": 1 if uses else 0,
+        }  # fmt: skip
         table = extended(table, values)
     return table
 

@@ -74,8 +74,9 @@ MACHINE = Words("MACHINE", "int64", """
     instance_ids            pointer to uint32[instances]
     instance_handles        pointer to int64[instances]
     geometry_first          pointer to int32[meshes + 1]
-    geometry_vertices       pointer to pointers to float32[triangles][3][3]
-    geometry_triangles      pointer to int64[geometries]
+    geometry_values         pointer to pointers to float32[primitives][geometry_floats]
+    geometry_primitives     pointer to int64[geometries]
+    geometry_floats         pointer to int64[geometries]: 9 of triangles, 4 of spheres, 8, 12 or 16 of curves
     mesh_count
     node_first              pointer to int32[instances + 1]: where the transform list of each instance begins in nodes
     nodes                   pointer to int32[]: instance records, from the root of the scene to its meshes

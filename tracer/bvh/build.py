@@ -1,7 +1,7 @@
 """The acceleration structure of a scene: two levels of wide trees, as the bytes that lie in device memory.
 
-One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), and a top level over the instances; the
-spheres' are the last, with the identity transform. Records, sizes and packing order:
+One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), one for all curves, and a top level over
+the instances; the procedural ones' are the last, with the identity transform. Records, sizes and packing order:
 ``docs/sources/vulkan-sim.md#records, #tree``. ``as_embree`` builds the tree of Vulkan-Sim: Embree's splits and order of
 children, and boxes without slack, so that a hit at a box's edge may be lost as it is there.
 """
@@ -179,7 +179,7 @@ def build_acceleration(
     first_block = np.cumsum([0] + [tree.blocks(node.blocks) if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(node.blocks, leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)
-    first_geometry = _first_geometries(scene, len(bottoms))
+    first_geometry = _first_geometries(scene)
     row, kinds = sum(tree.records for tree in (*bottoms, top) if tree), scene.kinds()  # of the first descriptor
     leaf_blocks = []
     for index, tree in enumerate(bottoms):
@@ -208,14 +208,20 @@ def _tree(rows: NDArray[np.float32], as_embree: bool, width: int) -> _Tree:
 
 
 def _bottom_trees(scene: Scene, as_embree: bool, width: int) -> list[_Tree | None]:
-    """One tree per mesh, None where it has no triangle, then the trees of the spheres."""
+    """One tree per mesh, None where it has no triangle, then the trees of the spheres and the curves."""
     trees: list[_Tree | None] = []
     for mesh in scene.meshes:
         rows = triangle_boxes(mesh.vertices, mesh.triangles)
         trees.append(_tree(rows, as_embree, width) if len(rows) else None)
-    for number in range(scene.spheres.instance_count):
-        trees.append(_tree(boxes(*_sphere_boxes(scene, number, as_embree)), as_embree, width))
+    for number in range(len(scene.procedural_meshes)):
+        trees.append(_tree(boxes(*_procedural_boxes(scene, number, as_embree)), as_embree, width))
     return trees
+
+
+def _procedural_boxes(scene: Scene, number: int, tight: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Boxes of bottom level ``number`` behind the meshes'."""
+    is_curves = scene.procedural_meshes[number] > len(scene.meshes)
+    return scene.curves.boxes() if is_curves else _sphere_boxes(scene, number, tight)
 
 
 def _sphere_boxes(scene: Scene, number: int, tight: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -227,10 +233,10 @@ def _sphere_boxes(scene: Scene, number: int, tight: bool) -> tuple[NDArray[np.fl
     return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
 
 
-def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
+def _first_geometries(scene: Scene) -> NDArray[np.uint32]:
     """uint32[bottoms]: first geometry of each bottom level; all spheres share one."""
     meshes = [geometry.mesh for geometry in scene.geometries()]
-    return np.searchsorted(meshes, np.minimum(np.arange(bottoms), len(scene.meshes))).astype(np.uint32)
+    return np.searchsorted(meshes, [*range(len(scene.meshes)), *scene.procedural_meshes]).astype(np.uint32)
 
 
 def _write_bottom(
@@ -239,9 +245,10 @@ def _write_bottom(
 ) -> NDArray[np.int64]:  # fmt: skip
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
     if index >= len(scene.meshes):
-        number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
+        number = index - len(scene.meshes)
+        own = number if scene.procedural_meshes[number] == len(scene.meshes) else 0  # of the first sphere, if apart
         leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.PROCEDURAL, words, first, as_embree, node)
-        write_procedural(words, leaf, number, *_sphere_boxes(scene, number, as_embree), row)
+        write_procedural(words, leaf, own, *_procedural_boxes(scene, number, as_embree), row)
         return leaf
     mesh = scene.meshes[index]
     geometries = list(scene.geometries_of(index, kinds))
@@ -283,7 +290,7 @@ def _statistics(scene: Scene, bottoms: list[_Tree | None], top: _Tree, words: ND
         bottom_levels=len(built),
         instances=top.primitives,
         triangles=scene.unique_triangles,
-        procedural=len(scene.spheres),
+        procedural=len(scene.spheres) + len(scene.curves),
         internal_nodes=len(top.wide) + sum(len(tree.wide) for tree in built),
         image_bytes=words.nbytes,
         top_depth=top.depth,

@@ -19,10 +19,10 @@ class Placed(NamedTuple):
 
 
 def all_instances(scene: Scene) -> Placed:
-    """The scene's instances, then the instances of its spheres."""
-    spheres = range(len(scene.meshes), len(scene.meshes) + scene.spheres.instance_count)
-    bottom = [*(item.mesh for item in scene.instances), *spheres]
-    matrices = [item.object_to_world for item in scene.instances] + [IDENTITY] * len(spheres)
+    """The scene's instances, then the instances of its spheres and of its curves."""
+    procedural = range(len(scene.meshes), len(scene.meshes) + len(scene.procedural_meshes))
+    bottom = [*(item.mesh for item in scene.instances), *procedural]
+    matrices = [item.object_to_world for item in scene.instances] + [IDENTITY] * len(procedural)
     return Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice, read
+from rayplay.formats.guard.text import confined
 from rayplay.ptx.ir import Module
 from rayplay.tracer.link.launches import require_sound
-from rayplay.tracer.shading.fields import Field, WrittenField, confined, pack_fields, params_symbol, place_fields
+from rayplay.tracer.shading.fields import Field, WrittenField, pack_fields, params_symbol, place_fields
 
 BUILT_IN = Path(__file__).parents[1] / "programs" / "graphics" / "surface.toml"
 SURFACE_MAPS = ("base_color", "metallic_roughness", "normal", "occlusion", "emissive", "height")

@@ -49,6 +49,11 @@ def _callable(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
     return [take(s.callables, x[0], w.executing())]
 
 
+def _is_built_in(kind: np.ndarray) -> np.ndarray:
+    """Whether a hit kind is a sphere's or a curve's."""
+    return np.asarray((kind >= device.BUILT_IN_FRONT) & (kind < HIT_KIND_FRONT))
+
+
 def _exception(s: TraceState, row: int) -> list[np.ndarray]:
     return [s.warps.exception[row].copy()]
 
@@ -67,9 +72,15 @@ HANDLERS: dict[str, Handler] = {
     "undef_value": lambda w, s, x: [splat(0, 32)],
     "get_ray_tmax": lambda w, s, x: [s.t_max()],
     "get_primitive_type_from_hit_kind": lambda w, s, x: [
-        np.where(x[0] >= HIT_KIND_FRONT, np.uint32(device.PRIMITIVE_TRIANGLE), np.uint32(device.PRIMITIVE_CUSTOM))
+        np.where(
+            x[0] >= HIT_KIND_FRONT,
+            np.uint32(device.PRIMITIVE_TRIANGLE),
+            device.PRIMITIVE_CUSTOM | np.where(_is_built_in(x[0]), x[0] & device.BUILT_IN_TYPES, np.uint32(0)),
+        ).astype(np.uint32)
     ],
-    "get_backface_from_hit_kind": lambda w, s, x: [(x[0] == HIT_KIND_BACK).astype(np.uint32)],
+    "get_backface_from_hit_kind": lambda w, s, x: [
+        ((x[0] == HIT_KIND_BACK) | (_is_built_in(x[0]) & (x[0] >= device.BUILT_IN_BACK))).astype(np.uint32)
+    ],
     "get_triangle_barycentrics": lambda w, s, x: [s.hit("u"), s.hit("v")],
     "get_cluster_id": lambda w, s, x: [splat(device.NO_CLUSTER, 32)],
     "get_remaining_trace_depth": lambda w, s, x: [splat(len(s.warps.frames) - 1 - s.depth, 32)],

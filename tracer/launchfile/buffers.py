@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,31 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import BUFFER_BYTES
-from rayplay.tracer.launchfile.file import Buffer, Expectation, LaunchFile
-from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.shading.fields import confined
+from rayplay.formats.guard.text import confined
+from rayplay.ptx.ir import Module
+from rayplay.tracer.launchfile.file import Buffer, Expectation, LaunchFile, Resources
+from rayplay.tracer.launchfile.images import place_images
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 
 Array = NDArray[np.generic]
 WIDEST_BYTES = 8
 VALUES_AT_ONCE = 1 << 20
 
 
-def place_buffers(plan: LaunchFile, path: Path, memory: DeviceMemory) -> dict[str, Array]:
+def place_resources(
+    plan: Resources, path: Path, modules: Sequence[Module], memory: DeviceMemory
+) -> tuple[dict[str, Array], dict[str, int]]:
+    """Place buffers, textures, samplers and surfaces: views of the buffers by name; addresses and handles by name.
+
+    Variables of the modules that have the name of a texture, sampler or surface stand for it.
+    """
+    views = place_buffers(plan, path, memory)
+    addresses = {name: FIRST_ADDRESS + view.ctypes.data - memory.host_address for name, view in views.items()}
+    placed = {name: (addresses[name], values) for name, values in views.items()}
+    return views, addresses | place_images(plan, str(path), modules, memory, placed)
+
+
+def place_buffers(plan: Resources, path: Path, memory: DeviceMemory) -> dict[str, Array]:
     """Allocate and fill every buffer of ``plan`` in the order of the file: name -> view of its values in ``memory``.
 
     Raises ``UserError`` naming the file and the buffer when a .npy file does not fit, or memory is too small.

@@ -252,12 +252,25 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchFile(ImageTables):
+class Resources(ImageTables):
+    """Buffers of a file, and the textures, samplers and surfaces that are made of them."""
+
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+
+    def check_names(self, place: str) -> None:
+        """Every buffer that is named is there, and no name stands for two things (``UserError``)."""
+        self.check(self.buffers, place)
+        for name, buffer in self.buffers.items():
+            if buffer.offsets is not None:
+                check_choice(buffer.offsets, self.buffers, f"{place}: buffers.{name}.offsets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFile(Resources):
     """A whole file. ``program`` is the PTX file; ``constants`` replace the contents of its ``.const`` variables."""
 
     program: str
     launch: tuple[Launch, ...]
-    buffers: dict[str, Buffer] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
     repeat: dict[str, Repeat] = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
@@ -273,7 +286,7 @@ def read_launch_file(path: Path) -> LaunchFile:
     found: LaunchFile = build(LaunchFile, raw, str(path))
     if not found.launch:
         raise UserError(f"{path}: launch: must have at least one launch")
-    found.check(found.buffers, str(path))
+    found.check_names(str(path))
     LAUNCHES.check(sum(found.rounds(launch) for launch in found.launch), "its launches, in all rounds", file=path)
     for number, launch in enumerate(found.launch):
         place = f"{path}: launch[{number}]"
@@ -284,9 +297,6 @@ def read_launch_file(path: Path) -> LaunchFile:
                 check_choice(name, found.buffers, f"{place}.parameters[{index}].buffer")
             for name in parameter.handles:
                 check_choice(name, found.handle_names(), f"{place}.parameters[{index}].handle")
-    for name, buffer in found.buffers.items():
-        if buffer.offsets is not None:
-            check_choice(buffer.offsets, found.buffers, f"{path}: buffers.{name}.offsets")
     for name, repeat in found.repeat.items():
         if repeat.while_nonzero is not None:
             check_choice(repeat.while_nonzero, found.buffers, f"{path}: repeat.{name}.while_nonzero")

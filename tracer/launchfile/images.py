@@ -1,7 +1,7 @@
 """Textures, samplers and surfaces of a launch file: tables of the file, and their handles in device memory."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,8 @@ from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
 
 HANDLE_BYTES = 8
+Placed = Mapping[str, tuple[int, np.ndarray]]
+"""Address and values of each buffer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +41,13 @@ class SurfaceTable:
         """The image in a buffer. Raises ``UserError`` when they do not fit."""
         return images.image_of(address, values, self.geometry, self.channels)
 
-    def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
-        """The handle of a record of the image in a buffer."""
-        return images.place_surface(memory, self.image(address, values))
+    def place(self, memory: DeviceMemory, buffers: Placed) -> int:
+        """The handle of a record of the image in its buffer."""
+        return images.place_surface(memory, self.image(*buffers[self.buffer]))
+
+    def named(self) -> tuple[str, ...]:
+        """The buffers that its texels are."""
+        return (self.buffer,)
 
     def __post_init__(self) -> None:
         check_choice(self.geometry, images.AXES, "geometry")
@@ -49,7 +55,10 @@ class SurfaceTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextureTable(SurfaceTable):
-    """``[textures.NAME]``: a surface that is only read, through a sampler's settings (``tracer.memory.images``)."""
+    """``[textures.NAME]``: a surface that is only read, through a sampler's settings (``tracer.memory.images``).
+
+    ``levels`` are buffers of the rest of a mip chain.
+    """
 
     filter: str = "nearest"
     address: str | tuple[str, ...] = "clamp"
@@ -57,12 +66,20 @@ class TextureTable(SurfaceTable):
     border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
     read: str = "element"
     srgb: bool = False
+    levels: tuple[str, ...] = ()
+    level_filter: str = "nearest"
+    max_anisotropy: int = 1
 
-    def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
+    def place(self, memory: DeviceMemory, buffers: Placed) -> int:
         sampler = images.Sampler(
-            filter=self.filter, address=self.address, normalized=self.normalized, border=self.border
-        )
-        return images.place_texture(memory, images.Texture(self.image(address, values), sampler, self.read, self.srgb))
+            filter=self.filter, level_filter=self.level_filter, max_anisotropy=self.max_anisotropy,
+            address=self.address, normalized=self.normalized, border=self.border,
+        )  # fmt: skip
+        first, *rest = (self.image(*buffers[name]) for name in self.named())
+        return images.place_texture(memory, images.Texture(first, sampler, self.read, self.srgb, tuple(rest)))
+
+    def named(self) -> tuple[str, ...]:
+        return (self.buffer, *self.levels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,32 +115,34 @@ class ImageTables:
             raise UserError(f"{place}: buffers, textures, samplers and surfaces must have different names: {twice[0]}")
         for key, name, table in self.tables():
             if isinstance(table, SurfaceTable):
-                check_choice(table.buffer, buffers, f"{place}: {key}.{name}.buffer")
+                for buffer in table.named():
+                    check_choice(buffer, buffers, f"{place}: {key}.{name}.buffer")
             for number, stored in enumerate(table.stored):
                 check_choice(stored.buffer, buffers, f"{place}: {key}.{name}.stored[{number}].buffer")
 
 
 def place_images(
-    plan: ImageTables, place: str, module: Module, memory: DeviceMemory, buffers: Mapping[str, tuple[int, np.ndarray]]
+    plan: ImageTables, place: str, modules: Sequence[Module], memory: DeviceMemory, buffers: Placed
 ) -> dict[str, int]:
     """Put the records of all tables into device memory, bind variables and store handles: name -> handle.
 
-    buffers   address and values of each buffer. Raises ``UserError`` naming the table whose buffer does not fit.
+    Raises ``UserError`` naming the table whose buffer does not fit.
     """
     handles: dict[str, int] = {}
     for key, name, table in plan.tables():
         try:
             if isinstance(table, SurfaceTable):
-                handles[name] = table.place(memory, *buffers[table.buffer])
+                handles[name] = table.place(memory, buffers)
             else:
                 handles[name] = images.place_sampler(memory, table)
             for stored in table.stored:
                 _store(handles[name], stored, buffers[stored.buffer][1])
         except UserError as error:
             raise UserError(f"{place}: {key}.{name}: {error}") from None
-        variable = module.variables.get(name)
-        if variable is not None and images.is_reference(variable):
-            images.bind_reference(memory, module, name, handles[name])
+        for module in modules:
+            variable = module.variables.get(name)
+            if variable is not None and images.is_reference(variable):
+                images.bind_reference(memory, module, name, handles[name])
     return handles
 
 

@@ -17,15 +17,16 @@ SBT_HEADER_BYTES = 32
 
 
 @dataclass(frozen=True)
-class TriangleGeometry:
-    """Untransformed triangles that ``_optix_get_triangle_vertex_data`` reads.
+class PrimitiveData:
+    """Untransformed triangles, spheres and curves that ``_optix_get_triangle_vertex_data`` and its like read.
 
-    vertices         float32[triangles, 3, 3], one array per geometry (build input) of the scene.
+    values           one array per geometry (build input) of the scene: float32[triangles, 9], float32[spheres, 4], or
+                     float32[segments, 4 * control points], each centre and radius.
     first_geometry   int32[meshes + 1]: geometries of mesh ``m`` are ``first_geometry[m]`` to ``first_geometry[m + 1]``.
     mesh_of_instance int32[instances]; the traversable handle of an instance's mesh is ``mesh + 1``.
     """
 
-    vertices: tuple[np.ndarray, ...]
+    values: tuple[np.ndarray, ...]
     first_geometry: np.ndarray
     mesh_of_instance: np.ndarray
 
@@ -83,7 +84,7 @@ class ImageLaunch:
     hit_programs: np.ndarray
     instance_ids: np.ndarray
     trace_context: Any
-    triangles: TriangleGeometry | None = None
+    primitives: PrimitiveData | None = None
     selected: np.ndarray | None = None
     trace_depth: int = DEFAULT_TRACE_DEPTH
     name: str = ""

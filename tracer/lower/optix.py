@@ -98,14 +98,26 @@ def _exception(row_number: int) -> Getter:
     return lambda e, inputs: [load_row(e, e.machine("exception"), row_number * ROW_BYTES)]
 
 
+def _is_built_in(e: Emitter, kind: str) -> str:
+    """Whether a hit kind is a sphere's or a curve's."""
+    low = e.op(f"icmp uge <32 x i32> {kind}, splat (i32 {device.BUILT_IN_FRONT})")
+    return e.op(f"and <32 x i1> {low}, {e.op(f'icmp ult <32 x i32> {kind}, splat (i32 {HIT_KIND_FRONT})')}")
+
+
 def _primitive_type(e: Emitter, inputs: list[str]) -> list[str]:
     triangle = e.op(f"icmp uge <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_FRONT})")
     known = f"<32 x i32> splat (i32 {device.PRIMITIVE_TRIANGLE}), <32 x i32> splat (i32 {device.PRIMITIVE_CUSTOM})"
-    return [e.op(f"select <32 x i1> {triangle}, {known}")]
+    either = e.op(f"select <32 x i1> {triangle}, {known}")
+    low = e.op(f"and <32 x i32> {inputs[0]}, splat (i32 {device.BUILT_IN_TYPES})")
+    built_in = e.op(f"or <32 x i32> {low}, splat (i32 {device.PRIMITIVE_CUSTOM})")
+    return [e.op(f"select <32 x i1> {_is_built_in(e, inputs[0])}, <32 x i32> {built_in}, <32 x i32> {either}")]
 
 
 def _backface(e: Emitter, inputs: list[str]) -> list[str]:
-    return [e.resize(e.op(f"icmp eq <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_BACK})"), 1, 32)]
+    triangle = e.op(f"icmp eq <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_BACK})")
+    high = e.op(f"icmp uge <32 x i32> {inputs[0]}, splat (i32 {device.BUILT_IN_BACK})")
+    built_in = e.op(f"and <32 x i1> {high}, {_is_built_in(e, inputs[0])}")
+    return [e.resize(e.op(f"or <32 x i1> {triangle}, {built_in}"), 1, 32)]
 
 
 _NAMED: dict[str, Getter] = {
@@ -119,9 +131,9 @@ _NAMED: dict[str, Getter] = {
     "get_primitive_type_from_hit_kind": _primitive_type, "get_backface_from_hit_kind": _backface,
     "get_gas_traversable_handle": instance_lists.by_instance("instance_handles", 64, hit_row),
     "get_triangle_barycentrics": lambda e, inputs: [hit_row(e, "u"), hit_row(e, "v")],
-    "get_triangle_vertex_data": instance_lists.triangle_vertices,
-    "get_triangle_vertex_data_from_handle": instance_lists.triangle_vertices,
-    "get_triangle_vertex_data_current_hit": instance_lists.hit_vertices(hit_row),
+    **{name: instance_lists.primitive_data(floats) for name, floats in device.PRIMITIVES.items()},
+    **{f"{name}_from_handle": instance_lists.primitive_data(floats) for name, floats in device.PRIMITIVES.items()},
+    **{f"{name}_current_hit": instance_lists.hit_data(hit_row, floats) for name, floats in device.PRIMITIVES.items()},
     "get_transform_list_size": instance_lists.list_size(hit_row),
     "get_transform_list_handle": instance_lists.list_handle(hit_row),
     "get_transform_type_from_handle": instance_lists.transform_type,

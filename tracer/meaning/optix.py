@@ -8,6 +8,14 @@ from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT, STATUS
 from rayplay.tracer.abi.words import MODE, REPORT
 
 PRIMITIVE_TRIANGLE, PRIMITIVE_CUSTOM = 0x2531, 0x2500
+BUILT_IN_FRONT, BUILT_IN_BACK, BUILT_IN_TYPES = 0x80, 0xC0, 0x3F
+"""Hit kinds of built-in spheres and curves: a bit for the side, and the low bits of the primitive's type."""
+PRIMITIVES = {
+    "get_triangle_vertex_data": 9, "get_sphere_data": 4, "get_linear_curve_vertex_data": 8,
+    "get_quadratic_bspline_vertex_data": 12, "get_cubic_bspline_vertex_data": 16, "get_catmullrom_vertex_data": 16,
+    "get_cubic_bezier_vertex_data": 16,
+}  # fmt: skip
+"""Calls that fetch a primitive, and its floats."""
 LETTERS = {"u": ("b32", 32), "l": ("b64", 64), "f": ("f32", 32)}
 """Type and bits of a register of ``ptx.isa.optix``."""
 TRACE_CALL = re.compile(r"_optix_(trace_(typed_32|[0-8])|hitobject_(traverse|invoke))")
@@ -46,6 +54,7 @@ HIT_GETTERS = {
     **{f"_optix_get_attribute_{k}": f"attribute_{k}" for k in range(ATTRIBUTE_COUNT)},
     "_optix_read_primitive_idx": "primitive", "_optix_read_sbt_gas_idx": "geometry",
     "_optix_read_instance_idx": "instance", "_optix_get_hit_kind": "kind",
+    "_optix_get_curve_parameter": "attribute_0",
 }  # fmt: skip
 """Getters of a field of the hit."""
 OBJECT_GETTERS = {

@@ -15,7 +15,7 @@ This page is made from `ptx/isa/optix.py` by `make docs`; a test fails when it d
 machine code read the same table.
 
 Of **{all} names** of releases 7.0 to 9.1, **{built} run**, {none} more are accepted and answer 0 (no scene here has
-curves, built-in spheres or motion), and {refused} are refused before anything runs, with file, line, name and tier. A
+ribbons, `rocaps` curves or motion), and {refused} are refused before anything runs, with file, line, name and tier. A
 call is checked where its program is loaded: the number of its results and arguments, their widths, and the kind of
 program in which it stands, also in functions that programs call by name.
 
@@ -32,7 +32,8 @@ What the calls mean here, where OptiX leaves it open:
 - A **reorder** is recorded as an instruction of the trace and moves no thread. `python -m tools.reorder` writes a trace
   with the reorders carried out, which the replay takes as any other: warps of a window meet at a barrier, threads are
   sorted by the path they are about to take (not by the hint), 32 at a time run on as a warp, and the state of each
-  thread, of a size to be given, is stored and loaded.
+  thread, of a size to be given, is stored and loaded; a sort may add a given number of instructions. Costs are
+  instructions and accesses, so that the GPU's description says what they take.
 - A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
 - A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and

@@ -73,6 +73,7 @@ RAYPLAY_GET_U32(instance_index, "_optix_read_instance_idx")
 RAYPLAY_GET_U32(instance_id, "_optix_read_instance_id")
 RAYPLAY_GET_U32(geometry_index, "_optix_read_sbt_gas_idx")
 RAYPLAY_GET_U32(hit_kind, "_optix_get_hit_kind")
+RAYPLAY_GET_F32(curve_parameter, "_optix_get_curve_parameter")
 RAYPLAY_ATTRIBUTE(0)
 RAYPLAY_ATTRIBUTE(1)
 RAYPLAY_ATTRIBUTE(2)
@@ -84,6 +85,48 @@ RAYPLAY_DEVICE float2 triangle_barycentrics() {
     asm volatile("call (%0, %1), _optix_get_triangle_barycentrics, ();" : "=f"(u), "=f"(v));
     return make_float2(u, v);
 }
+
+// Centre and radius of a built-in sphere, and control points of a curve with their radii, as the scene has them.
+RAYPLAY_DEVICE unsigned long long gas_handle() {
+    unsigned long long handle;
+    asm volatile("call (%0), _optix_get_gas_traversable_handle, ();" : "=l"(handle));
+    return handle;
+}
+
+RAYPLAY_DEVICE float4 sphere_data(unsigned long long gas, unsigned primitive, unsigned geometry) {
+    float4 s;
+    asm volatile("call (%0, %1, %2, %3), _optix_get_sphere_data, (%4, %5, %6, %7);"
+                 : "=f"(s.x), "=f"(s.y), "=f"(s.z), "=f"(s.w)
+                 : "l"(gas), "r"(primitive), "r"(geometry), "f"(0.0f));
+    return s;
+}
+
+#define RAYPLAY_TWO_POINTS(p) "=f"(p[0].x), "=f"(p[0].y), "=f"(p[0].z), "=f"(p[0].w), \
+                              "=f"(p[1].x), "=f"(p[1].y), "=f"(p[1].z), "=f"(p[1].w)
+#define RAYPLAY_THREE_POINTS(p) RAYPLAY_TWO_POINTS(p), "=f"(p[2].x), "=f"(p[2].y), "=f"(p[2].z), "=f"(p[2].w)
+#define RAYPLAY_FOUR_POINTS(p) RAYPLAY_THREE_POINTS(p), "=f"(p[3].x), "=f"(p[3].y), "=f"(p[3].z), "=f"(p[3].w)
+#define RAYPLAY_PLACE(gas, primitive, geometry) "l"(gas), "r"(primitive), "r"(geometry), "f"(0.0f)
+
+RAYPLAY_DEVICE void linear_points(float4* p, unsigned long long gas, unsigned primitive, unsigned geometry) {
+    asm volatile("call (%0, %1, %2, %3, %4, %5, %6, %7), _optix_get_linear_curve_vertex_data, (%8, %9, %10, %11);"
+                 : RAYPLAY_TWO_POINTS(p) : RAYPLAY_PLACE(gas, primitive, geometry));
+}
+
+RAYPLAY_DEVICE void quadratic_points(float4* p, unsigned long long gas, unsigned primitive, unsigned geometry) {
+    asm volatile("call (%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11),"
+                 " _optix_get_quadratic_bspline_vertex_data, (%12, %13, %14, %15);"
+                 : RAYPLAY_THREE_POINTS(p) : RAYPLAY_PLACE(gas, primitive, geometry));
+}
+
+#define RAYPLAY_CUBIC_POINTS(function, call)                                                                   \
+    RAYPLAY_DEVICE void function(float4* p, unsigned long long gas, unsigned primitive, unsigned geometry) { \
+        asm volatile("call (%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15), " call     \
+                     ", (%16, %17, %18, %19);"                                                                \
+                     : RAYPLAY_FOUR_POINTS(p) : RAYPLAY_PLACE(gas, primitive, geometry));                     \
+    }
+RAYPLAY_CUBIC_POINTS(cubic_bspline_points, "_optix_get_cubic_bspline_vertex_data")
+RAYPLAY_CUBIC_POINTS(catmullrom_points, "_optix_get_catmullrom_vertex_data")
+RAYPLAY_CUBIC_POINTS(cubic_bezier_points, "_optix_get_cubic_bezier_vertex_data")
 
 // The user's part of the shader binding table record of the running program.
 template <typename Record>
@@ -115,6 +158,21 @@ RAYPLAY_DEVICE bool report_intersection(float t, unsigned kind, unsigned a0, uns
     unsigned accepted;
     asm volatile("call (%0), _optix_report_intersection_3, (%1, %2, %3, %4, %5);"
                  : "=r"(accepted) : "f"(t), "r"(kind), "r"(a0), "r"(a1), "r"(a2) : "memory");
+    return accepted != 0;
+}
+
+// The same without attributes, and with one.
+RAYPLAY_DEVICE bool report_intersection(float t, unsigned kind) {
+    unsigned accepted;
+    asm volatile("call (%0), _optix_report_intersection_0, (%1, %2);"
+                 : "=r"(accepted) : "f"(t), "r"(kind) : "memory");
+    return accepted != 0;
+}
+
+RAYPLAY_DEVICE bool report_intersection(float t, unsigned kind, unsigned a0) {
+    unsigned accepted;
+    asm volatile("call (%0), _optix_report_intersection_1, (%1, %2, %3);"
+                 : "=r"(accepted) : "f"(t), "r"(kind), "r"(a0) : "memory");
     return accepted != 0;
 }
 

@@ -153,6 +153,49 @@ class Spheres:
         return len(self.radius)
 
 
+CONTROL_POINTS = {"linear": 2, "quadratic_bspline": 3, "cubic_bspline": 4, "catmullrom": 4, "cubic_bezier": 4}
+"""Control points of a segment, by the basis of its curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Round curves of one basis: a segment is a primitive, its surface the spheres along it."""
+
+    basis: str
+    """Of ``CONTROL_POINTS``."""
+    points: NDArray[np.float32]
+    """float32[n, 4], control points: centre and radius."""
+    first: NDArray[np.uint32]
+    """uint32[m], the first control point of each segment; the others follow it."""
+    material: NDArray[np.uint16]
+    """uint16[m], index into ``Scene.materials``."""
+
+    @classmethod
+    def none(cls) -> "Curves":
+        return cls("linear", np.zeros((0, 4), np.float32), np.zeros(0, np.uint32), np.zeros(0, np.uint16))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def control(self) -> NDArray[np.float32]:
+        """float32[m, control points, 4]: each segment's."""
+        return self.points[self.first[:, None] + np.arange(CONTROL_POINTS[self.basis], dtype=np.uint32)]
+
+    def boxes(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Low and high corners, float32[m, 3], of a hull of each segment, rounded outwards."""
+        hull = self.control.astype(np.float64)
+        if self.basis == "catmullrom":  # leaves the hull of its points; as a Bezier curve it does not
+            before, begin, end, after = (hull[:, k] for k in range(4))
+            hull = np.stack([begin, begin + (end - before) / 6, end - (after - begin) / 6, end], axis=1)
+        reach = hull[..., 3:]
+        low, high = (hull[..., :3] - reach).min(axis=1), (hull[..., :3] + reach).max(axis=1)
+        return (
+            np.nextafter(low.astype(np.float32), np.float32(-np.inf)),
+            np.nextafter(high.astype(np.float32), np.float32(np.inf)),
+        )
+
+
 @dataclass(frozen=True)
 class Camera:
     """A thin-lens camera."""
@@ -187,17 +230,18 @@ class Light:
 @dataclass(frozen=True)
 class Geometry:
     """A run of primitives of one bottom-level structure that share a hit record: a mesh has up to four, its opaque
-    triangles before its alpha-tested ones, and plain ones before textured ones within each; all spheres are one. A
-    primitive number counts from the run's start.
+    triangles before its alpha-tested ones, and plain ones before textured ones within each; all spheres are one, and
+    all curves. A primitive number counts from the run's start.
     """
 
     mesh: int
-    """Index into ``Scene.meshes``; ``len(Scene.meshes)`` for the spheres."""
+    """Index into ``Scene.meshes``; ``len(Scene.meshes)`` for the spheres, one more for the curves."""
     first_primitive: int
     primitive_count: int
     opaque: bool
     procedural: bool = False
     textured: bool = False
+    curves: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +262,7 @@ class Scene:
     lights: list[Light] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     unused: tuple[str, ...] = ()
+    curves: Curves = field(default_factory=Curves.none)
 
     @property
     def unique_triangles(self) -> int:
@@ -228,12 +273,15 @@ class Scene:
         return sum(len(self.meshes[instance.mesh].triangles) for instance in self.instances)
 
     def geometries(self) -> list[Geometry]:
-        """The hit geometries in order: of mesh 0, of mesh 1, ..., then the spheres. Their position in this
-        list is the number of their hit record (for one ray type)."""
+        """The hit geometries in order: of mesh 0, of mesh 1, ..., then the spheres, then the curves. Their position in
+        this list is the number of their hit record (for one ray type)."""
         kinds = self.kinds()
         found = [each for index in range(len(self.meshes)) for each in self.geometries_of(index, kinds)]
         if len(self.spheres):
             found.append(Geometry(len(self.meshes), 0, len(self.spheres), opaque=True, procedural=True))
+        if len(self.curves):
+            count = len(self.curves)
+            found.append(Geometry(len(self.meshes) + 1, 0, count, opaque=True, procedural=True, curves=True))
         return found
 
     def geometries_of(self, index: int, kinds: NDArray[np.uint8]) -> Iterator[Geometry]:
@@ -263,7 +311,16 @@ class Scene:
         if len(self.spheres):
             center, radius = self.spheres.center, self.spheres.radius[:, None]
             low, high = np.minimum(low, (center - radius).min(axis=0)), np.maximum(high, (center + radius).max(axis=0))
+        if len(self.curves):
+            first, last = self.curves.boxes()
+            low, high = np.minimum(low, first.min(axis=0)), np.maximum(high, last.max(axis=0))
         return low, high
+
+    @property
+    def procedural_meshes(self) -> list[int]:
+        """Number in place of a mesh's, for each instance of procedural primitives: of spheres, then of curves."""
+        curves = [len(self.meshes) + 1] * bool(len(self.curves))
+        return [len(self.meshes)] * self.spheres.instance_count + curves
 
 
 def sort_by_kind(scene: Scene) -> Scene:

@@ -13,6 +13,7 @@ from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import (
     MODELS,
     Camera,
+    Curves,
     Instance,
     Light,
     Material,
@@ -60,6 +61,17 @@ def _scene(path: Path, document: dict[str, Any]) -> Scene:
         textures=textures,
         sky=_sky(path, document["sky"]),
         lights=[Light(triple(light["position"]), float(light["radius"])) for light in document["lights"]],
+        curves=_curves(document["curves"], list(document["materials"])) if "curves" in document else Curves.none(),
+    )
+
+
+def _curves(entry: dict[str, Any], materials: list[str]) -> Curves:
+    """Curves of one basis: control points of four numbers, the first of each segment, one material."""
+    with np.errstate(over="ignore"):
+        points = np.array(entry["points"], np.float32).reshape(-1, 4)
+    first = np.array(entry["segments"], np.uint32).reshape(-1)
+    return Curves(
+        str(entry["basis"]), points, first, np.full(len(first), materials.index(entry["material"]), np.uint16)
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.scenes.description import LARGEST_COORDINATE, Camera, Mesh, Scene
+from rayplay.tracer.scenes.description import CONTROL_POINTS, LARGEST_COORDINATE, Camera, Mesh, Scene
 
 SHORTEST_VIEW = 1e-15
 MOST_MATERIALS = 1 << 16  # a primitive's material is a uint16
@@ -25,8 +25,9 @@ def validate(scene: Scene, place: str) -> None:
     for material in scene.materials:
         _check_numbers(material, f"{place}: materials.{material.name}")
     _check_instances(scene, place)
-    if not scene.instanced_triangles and not len(scene.spheres):
+    if not scene.instanced_triangles and not len(scene.spheres) and not len(scene.curves):
         raise UserError(f"{place}: a scene needs at least one triangle or sphere, found none")
+    _check_curves(scene, place)
     for mesh in scene.meshes:
         _check_mesh(scene, mesh, f"{place}: mesh {mesh.name}")
     center, radius = scene.spheres.center, scene.spheres.radius
@@ -35,6 +36,22 @@ def validate(scene: Scene, place: str) -> None:
         row = int(np.argmin(sound))
         found = f"{center[row].tolist()} and {radius[row]:g}"
         raise UserError(f"{place}: spheres[{row}]: its centre must be finite, its radius above 0; found {found}")
+
+
+def _check_curves(scene: Scene, place: str) -> None:
+    curves = scene.curves
+    if curves.basis not in CONTROL_POINTS:
+        raise UserError(f"{place}: curves: basis must be one of {', '.join(CONTROL_POINTS)}, found {curves.basis!r}")
+    points = curves.points
+    sound = (np.abs(points) < LARGEST_COORDINATE).all(axis=1) & (points[:, 3] > 0)
+    if not sound.all():
+        row = int(np.argmin(sound))
+        raise UserError(
+            f"{place}: curves: points[{row}] must be finite, its radius above 0; found {points[row].tolist()}"
+        )
+    last = len(points) - CONTROL_POINTS[curves.basis]
+    if len(curves) and (int(curves.first.max()) > last or int(curves.material.max()) >= len(scene.materials)):
+        raise UserError(f"{place}: curves: segments must begin at point 0 to {last}, with a material that is there")
 
 
 def check_camera(camera: Camera, place: str) -> None:

@@ -1,18 +1,21 @@
 """How a ray-tracing program is bound to a scene: the TOML beside its PTX, read strictly."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import one_of, read
-from rayplay.tracer.shading.fields import Field, WrittenField, confined, place_fields
+from rayplay.formats.guard.text import confined
+from rayplay.tracer.launchfile.file import Resources
+from rayplay.tracer.shading.fields import Field, WrittenField, place_fields
 
 FALLBACK = {
     "alpha_triangles": "triangles", "textured_triangles": "triangles", "textured_alpha_triangles": "alpha_triangles",
 }  # fmt: skip
 """Kinds of geometry by the kind whose hit groups serve where a program has none of their own."""
 TEXTURED = ("textured_triangles", "textured_alpha_triangles")
-GEOMETRIES = ("triangles", "spheres", *FALLBACK)
+PROCEDURAL = ("spheres", "curves")
+GEOMETRIES = ("triangles", *PROCEDURAL, *FALLBACK)
 IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
 """Formats of the output buffer and their bytes per pixel."""
 
@@ -32,7 +35,7 @@ LAUNCH_SOURCES = {
 RECORD_SOURCES = {
     **LAUNCH_SOURCES,
     "positions": "pointer", "normals": "pointer", "indices": "pointer", "uvs": "pointer",
-    "spheres": "pointer",
+    "spheres": "pointer", "curve_points": "pointer", "curve_segments": "pointer",
     "material_numbers": "pointer", "materials": "pointer", "maps": "pointer",
     "primitive_count": "u32", "geometry_number": "u32",
 }  # fmt: skip
@@ -48,7 +51,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class HitGroup:
-    """Programs that run where a ray meets a kind of geometry; one per ray type and kind."""
+    """Programs that run where a ray meets a kind of geometry; one per ray type and kind.
+
+    Spheres and curves without an intersection program of their own have the built-in one (``tracer.shading.built_in``).
+    """
 
     geometry: str
     closest_hit: str | None = None
@@ -75,7 +81,8 @@ class Strides:
 class ProgramConfig:
     """A whole file. ``params_symbol``: None means the modules' only ``.const`` object without contents.
 
-    ``modules`` are PTX files beside the program's own, whose functions its programs may be and call.
+    ``modules`` are PTX files beside the program's own, whose functions its programs may be and call. ``resources``
+    are buffers, textures and surfaces of the program's own, ``file`` the one that lists them.
     """
 
     name: str
@@ -89,6 +96,8 @@ class ProgramConfig:
     callables: tuple[Record, ...] = ()
     exception: Record | None = None
     strides: Strides = Strides()
+    resources: Resources = field(default_factory=Resources)
+    file: Path = Path()
 
     def groups_of(self, geometry: str) -> tuple[HitGroup, ...]:
         """The hit groups of one kind of geometry, one per ray type, or of the kind that it falls back to."""
@@ -120,13 +129,12 @@ class _HitGroup:
     record: tuple[WrittenField, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.intersection is None) == (self.geometry == "spheres"):
-            needs = "needs" if self.geometry == "spheres" else "has no use for"
-            raise ValueError(f"geometry {self.geometry!r} {needs} an intersection program")
+        if self.intersection is not None and self.geometry not in PROCEDURAL:
+            raise ValueError(f"geometry {self.geometry!r} has no use for an intersection program")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _File(Resources):
     params_symbol: str | None = None
     image_format: str = one_of(IMAGE_FORMATS, default="rgba32f")
     params: tuple[WrittenField, ...] = ()
@@ -142,24 +150,32 @@ class _File:
 def read_config(path: Path) -> ProgramConfig:
     """Read and check a program configuration; ``UserError`` names the file and the key."""
     file: _File = read(_File, path)
+    own = _own_sources(file, path)
+    in_records, in_launch = {**RECORD_SOURCES, **own}, {**LAUNCH_SOURCES, **own}
+
+    def record(written: _Record, place: str) -> Record:
+        return Record(written.program, place_fields(written.record, in_records, f"{path}: {place}.record"))
+
     config = ProgramConfig(
         name=path.stem,
-        raygen=_record(file.raygen, f"{path}: raygen"),
-        miss=tuple(_record(each, f"{path}: miss[{number}]") for number, each in enumerate(file.miss)),
+        raygen=record(file.raygen, "raygen"),
+        miss=tuple(record(each, f"miss[{number}]") for number, each in enumerate(file.miss)),
         hit_groups=tuple(
             HitGroup(
                 each.geometry, each.closest_hit, each.any_hit, each.intersection,
-                place_fields(each.record, RECORD_SOURCES, f"{path}: hit_group[{number}].record"),
+                place_fields(each.record, in_records, f"{path}: hit_group[{number}].record"),
             )
             for number, each in enumerate(file.hit_group)
         ),
-        params=place_fields(file.params, LAUNCH_SOURCES, f"{path}: params", per_pixel=True),
+        params=place_fields(file.params, in_launch, f"{path}: params", per_pixel=True),
         params_symbol=file.params_symbol,
         image_format=file.image_format,
         modules=tuple(confined(path, each, "modules", "program's file") for each in file.modules),
-        callables=tuple(_record(each, f"{path}: callable[{number}]") for number, each in enumerate(file.callable)),
-        exception=None if file.exception is None else _record(file.exception, f"{path}: exception"),
+        callables=tuple(record(each, f"callable[{number}]") for number, each in enumerate(file.callable)),
+        exception=None if file.exception is None else record(file.exception, "exception"),
         strides=file.strides,
+        resources=file,
+        file=path,
     )  # fmt: skip
     counts = {geometry: len(config.groups_of(geometry)) for geometry in GEOMETRIES if config.groups_of(geometry)}
     if len(set(counts.values())) > 1:
@@ -167,5 +183,10 @@ def read_config(path: Path) -> ProgramConfig:
     return config
 
 
-def _record(written: _Record, place: str) -> Record:
-    return Record(written.program, place_fields(written.record, RECORD_SOURCES, f"{place}.record"))
+def _own_sources(file: _File, path: Path) -> dict[str, str]:
+    """Types of the sources that a file makes itself: addresses of its buffers, handles of its textures and surfaces."""
+    file.check_names(str(path))
+    own = dict.fromkeys(file.buffers, "pointer") | dict.fromkeys(file.handle_names(), "u64")
+    if taken := sorted(own.keys() & RECORD_SOURCES.keys()):
+        raise UserError(f"{path}: {taken[0]}: must be another name, for it is a source of the scene's")
+    return own

@@ -6,7 +6,6 @@ record); it gets its offset by C's rules and its value from a named source or fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,16 +59,6 @@ class WrittenField:
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.source, self.value, self.bytes_per_pixel)) > 1:
             raise ValueError("must have one of source, value and bytes_per_pixel, found more")
-
-
-def confined(path: Path, name: str, place: str, kind: str = "launch file") -> Path:
-    """The file ``name``, written in ``path``, a ``kind``, at ``place``; it must lie in the folder of ``path``."""
-    file = path.parent / name
-    if Path(name).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
-        raise UserError(f"{path}: {place}: must be a file in the folder of the {kind}, found {name!r}")
-    if not file.is_file():
-        raise UserError(f"{path}: {place}: there is no file {file}")
-    return file
 
 
 def place_fields(

@@ -1,7 +1,7 @@
 """A scene and a program become one launch: device memory filled, programs found and filtered, records bound."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,13 @@ from rayplay.ptx.ir import Module
 from rayplay.tracer.bvh.build import Acceleration, Structure, build_acceleration
 from rayplay.tracer.bvh.layout import LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
 from rayplay.tracer.bvh.layouts import LAYOUTS
+from rayplay.tracer.launchfile.buffers import Array, place_resources
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.record.buffers import DISTANCE_LOG_BYTES
 from rayplay.tracer.scenes.description import Scene
+from rayplay.tracer.shading.built_in import with_built_in
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
 from rayplay.tracer.shading.scene_tables import mentioned, scene_tables
@@ -37,12 +39,13 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch that is ready to run, and where its picture will lie."""
+    """A launch that is ready to run, and where its picture will lie; ``buffers`` are views of the program's own."""
 
     launch: ImageLaunch
     acceleration: Acceleration
     image_address: int
     image_format: str
+    buffers: dict[str, Array] = field(default_factory=dict)
 
 
 def prepare_image(
@@ -73,6 +76,7 @@ def prepare_image(
     """
     config = _without_unused(config, scene)
     modules = (module,) if isinstance(module, Module) else tuple(module)
+    config, modules = with_built_in(config, modules, scene)
     functions = find_programs(config, modules, place)
     symbol = params_symbol(config.params_symbol, config.params, modules, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
@@ -82,10 +86,12 @@ def prepare_image(
         **buffers.missing, **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height),
         **vars(sampling), "scene": acceleration.top_address,
     }  # fmt: skip
+    views, addresses = place_resources(config.resources, config.file, modules, memory)
+    values |= addresses
     table, values = _placed(scene, config, buffers, values, memory)
     values |= own(memory, values) if own else {}
     programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
-    triangles, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
+    primitives, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
     launch = ImageLaunch(
         programs=programs,
         raygen_index=0,
@@ -98,14 +104,14 @@ def prepare_image(
             acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed, record=record,
             distance_log=DISTANCE_LOG_BYTES,
         ),
-        triangles=triangles,
+        primitives=primitives,
         selected=selected,
         name=config.name,
         nodes=nodes,
         libraries=modules if len(modules) > 1 else (),
         **{name: value for name, value in vars(table).items() if name != "miss_programs"},
     )  # fmt: skip
-    return Prepared(launch, acceleration, values["image"], config.image_format)
+    return Prepared(launch, acceleration, values["image"], config.image_format, views)
 
 
 def _placed(
@@ -146,7 +152,8 @@ def place_acceleration(
     """
     acceleration = build_acceleration(scene, memory.allocate(0), as_embree, structure, LAYOUTS[bvh])
     tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
-    for geometry, kind in (("triangles", TRIANGLE), ("textured_triangles", TRIANGLE), ("spheres", PROCEDURAL)):
+    kinds = {"triangles": TRIANGLE, "textured_triangles": TRIANGLE, "spheres": PROCEDURAL, "curves": PROCEDURAL}
+    for geometry, kind in kinds.items():
         if geometry in tested:
             acceleration.words[_blocks_of(acceleration, kind), LEAF_GEOMETRY] &= ~np.uint32(LEAF_OPAQUE_BIT)
     memory.allocate(acceleration.image)

@@ -1,4 +1,4 @@
-"""Tables of a scene that programs read through calls of OptiX's interface: triangles, and instance records."""
+"""Tables of a scene that programs read through calls of OptiX's interface: primitives, and instance records."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,19 @@ from rayplay.ptx.ir import Module
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.link.functions import Taken, with_called
-from rayplay.tracer.link.launches import InstanceNodes, TriangleGeometry
+from rayplay.tracer.link.launches import InstanceNodes, PrimitiveData
 from rayplay.tracer.link.programs import Programs
-from rayplay.tracer.meaning.optix import NODE_HANDLE_SHIFT
+from rayplay.tracer.meaning.optix import NODE_HANDLE_SHIFT, PRIMITIVES
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import IDENTITY, Scene
 from rayplay.tracer.shading.upload import SceneBuffers, inverse_maps
 
-NEEDS_TRIANGLES = frozenset(
+NEEDS_PRIMITIVES = frozenset(
     name
     for name in INTRINSICS
-    if "triangle_vertex_data" in name or name.endswith(("_traversable_handle", "_child_from_handle"))
+    if any(call in name for call in PRIMITIVES) or name.endswith(("_traversable_handle", "_child_from_handle"))
 )
-"""Calls that read triangles of the scene, or give the handles by which they are found."""
+"""Calls that read primitives of the scene, or give the handles by which they are found."""
 NEEDS_NODES = frozenset(
     name for name in INTRINSICS if "transform" in name or "_from_handle" in name or "_from_ias" in name
 )
@@ -29,10 +29,10 @@ NEEDS_NODES = frozenset(
 
 def scene_tables(
     scene: Scene, acceleration: Acceleration, buffers: SceneBuffers, memory: DeviceMemory, calls: frozenset[str]
-) -> tuple[TriangleGeometry | None, InstanceNodes | None]:
+) -> tuple[PrimitiveData | None, InstanceNodes | None]:
     """The tables that some calls need, None for one that they do not."""
-    triangles = _triangles(scene, acceleration) if calls & NEEDS_TRIANGLES else None
-    return triangles, _nodes(scene, acceleration, buffers, memory) if calls & NEEDS_NODES else None
+    primitives = _primitives(scene, acceleration) if calls & NEEDS_PRIMITIVES else None
+    return primitives, _nodes(scene, acceleration, buffers, memory) if calls & NEEDS_NODES else None
 
 
 def mentioned(programs: Programs, modules: Sequence[Module]) -> frozenset[str]:
@@ -49,7 +49,7 @@ def _nodes(scene: Scene, acceleration: Acceleration, buffers: SceneBuffers, memo
     count = len(acceleration.instance_geometry)
     chains = [item.within for item in scene.instances] + [()] * (count - len(scene.instances))
     first = np.cumsum([0] + [1 + len(chain) for chain in chains]).astype(np.int32)
-    meshes = [item.mesh for item in scene.instances] + [len(scene.meshes)] * (count - len(scene.instances))
+    meshes = [item.mesh for item in scene.instances] + scene.procedural_meshes
     nodes: list[int] = []
     ids, children = list(range(count)), [mesh + 1 for mesh in meshes]
     for number, chain in enumerate(chains):
@@ -67,20 +67,22 @@ def _nodes(scene: Scene, acceleration: Acceleration, buffers: SceneBuffers, memo
     return InstanceNodes(first, listed_nodes, np.array(ids, np.uint32), handles, forth, back, acceleration.top_address)
 
 
-def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:
-    """Vertices of all triangles by geometry, for programs that fetch them from the acceleration structure."""
-    vertices = []
+def _primitives(scene: Scene, acceleration: Acceleration) -> PrimitiveData:
+    """Vertices, spheres and control points by geometry, for programs that fetch them from the structure."""
+    values = []
     for geometry in acceleration.geometries:
-        if geometry.procedural:
-            vertices.append(np.zeros((0, 3, 3), np.float32))
-            continue
-        mesh = scene.meshes[geometry.mesh]
-        last = geometry.first_primitive + geometry.primitive_count
-        vertices.append(np.ascontiguousarray(mesh.vertices[mesh.triangles[geometry.first_primitive : last]]))
+        if geometry.curves:
+            values.append(scene.curves.control.reshape(geometry.primitive_count, -1))
+        elif geometry.procedural:
+            values.append(np.column_stack([scene.spheres.center, scene.spheres.radius]).astype(np.float32))
+        else:
+            mesh = scene.meshes[geometry.mesh]
+            last = geometry.first_primitive + geometry.primitive_count
+            corners = mesh.vertices[mesh.triangles[geometry.first_primitive : last]]
+            values.append(np.ascontiguousarray(corners).reshape(-1, 9))
     meshes = np.array([geometry.mesh for geometry in acceleration.geometries])
-    spheres = [len(scene.meshes)] * scene.spheres.instance_count
-    return TriangleGeometry(
-        vertices=tuple(vertices),
-        first_geometry=np.searchsorted(meshes, np.arange(len(scene.meshes) + 2)).astype(np.int32),
-        mesh_of_instance=np.array([instance.mesh for instance in scene.instances] + spheres, np.int32),
+    return PrimitiveData(
+        values=tuple(values),
+        first_geometry=np.searchsorted(meshes, np.arange(len(scene.meshes) + 3)).astype(np.int32),
+        mesh_of_instance=np.array([item.mesh for item in scene.instances] + scene.procedural_meshes, np.int32),
     )

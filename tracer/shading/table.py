@@ -139,7 +139,7 @@ def build_table(
 def geometry_kind(geometry: Geometry) -> str:
     """A program configuration's name for this kind of geometry."""
     if geometry.procedural:
-        return "spheres"
+        return "curves" if geometry.curves else "spheres"
     kind = "triangles" if geometry.opaque else "alpha_triangles"
     return f"textured_{kind}" if geometry.textured else kind
 

@@ -63,7 +63,11 @@ def _geometry_values(
     """Sources of each geometry's hit record; pointers to per-primitive data start at its first primitive."""
     found = []
     for number, geometry in enumerate(scene.geometries()):
-        if geometry.procedural:
+        if geometry.curves:
+            curves = scene.curves
+            data = {"curve_points": memory.allocate(curves.points), "curve_segments": memory.allocate(curves.first)}
+            data["material_numbers"] = memory.allocate(curves.material)
+        elif geometry.procedural:
             spheres = np.column_stack([scene.spheres.center, scene.spheres.radius]).astype(np.float32)
             data = {"spheres": memory.allocate(spheres), "material_numbers": memory.allocate(scene.spheres.material)}
         else:

@@ -97,7 +97,7 @@ def make_state(
     """Take the launch's memory and fill the machine's words; ``addresses`` int64[functions] of machine code."""
     image = launch if isinstance(launch, ImageLaunch) else None
     machine = MACHINE.zeros()
-    shared, arrays, vertices = _fill_machine(machine, linked, shape, launch)
+    shared, arrays, primitives = _fill_machine(machine, linked, shape, launch)
     layouts = [f.layout for f in linked.functions]
     called = (*(f.function for f in linked.functions), *linked.externals)
     items = FEWEST_ITEMS + RECURSION_DEPTH * linked.is_recursive(shape.entry)
@@ -158,7 +158,7 @@ def make_state(
     selected = arrays.get("selected", np.zeros(0, np.uint8))
     return LaunchState(
         linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp, machine), WARP.zeros(rows),
-        _thread_indices(shape), outside, (arrays, vertices, units, unit_rows, bounds),
+        _thread_indices(shape), outside, (arrays, primitives, units, unit_rows, bounds),
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 def _fill_machine(
     machine: np.ndarray, linked: LinkedLaunch, shape: Shape, launch: ImageLaunch | ComputeLaunch
 ) -> tuple[np.ndarray, dict[str, np.ndarray], tuple[np.ndarray, ...]]:
-    """Device memory of the launch; returns the CTA's shared memory, arrays the machine points to, and vertices."""
+    """Device memory of the launch; returns the CTA's shared memory, arrays the machine points to, and primitives."""
     memory = launch.memory
     shared_bytes = linked.shared_bytes + shape.dynamic_shared_bytes
     local_bytes = align_up(shape.local_bytes, 16)
@@ -262,12 +262,12 @@ def _fill_machine(
         **{f"ntid_{axis}": size for axis, size in zip("xyz", shape.block, strict=True)},
     }
     arrays: dict[str, np.ndarray] = {}
-    vertices: tuple[np.ndarray, ...] = ()
+    primitives: tuple[np.ndarray, ...] = ()
     if isinstance(launch, ImageLaunch):
-        arrays, vertices = _image_arrays(launch)
+        arrays, primitives = _image_arrays(launch)
         values.update(width=launch.width, height=launch.height, instance_count=len(launch.instance_ids))
-        if launch.triangles is not None:
-            values["mesh_count"] = len(launch.triangles.first_geometry) - 1
+        if launch.primitives is not None:
+            values["mesh_count"] = len(launch.primitives.first_geometry) - 1
         nodes = nodes_of(launch)
         values.update(object_to_world=nodes.object_to_world, world_to_object=nodes.world_to_object)
         values.update(top_level=nodes.top_level, node_count=len(nodes.ids))
@@ -276,7 +276,7 @@ def _fill_machine(
     values.update(memory.machine_words(), memcheck=memory.memcheck)
     for name, value in values.items():
         machine[MACHINE[name]] = value
-    return memory.view(shared_base, np.uint8, shared_bytes * shape.slots), arrays, vertices
+    return memory.view(shared_base, np.uint8, shared_bytes * shape.slots), arrays, primitives
 
 
 def nodes_of(launch: ImageLaunch) -> InstanceNodes:
@@ -285,27 +285,28 @@ def nodes_of(launch: ImageLaunch) -> InstanceNodes:
         return launch.nodes
     every = np.arange(len(launch.instance_ids) + 1, dtype=np.int32)
     children = np.ones(len(launch.instance_ids), np.int64)
-    if launch.triangles is not None:
-        children = launch.triangles.mesh_of_instance.astype(np.int64) + 1
+    if launch.primitives is not None:
+        children = launch.primitives.mesh_of_instance.astype(np.int64) + 1
     return InstanceNodes(every, every[:-1], np.asarray(launch.instance_ids, np.uint32), children, 0, 0, 0)
 
 
 def _image_arrays(launch: ImageLaunch) -> tuple[dict[str, np.ndarray], tuple[np.ndarray, ...]]:
-    """Arrays by the word of the machine that points to them, and the vertices that one of them points to."""
+    """Arrays by the word of the machine that points to them, and the primitives that one of them points to."""
     selected = np.zeros(launch.width * launch.height + LANES, np.uint8)
     every = np.ones((launch.height, launch.width), np.bool_)
     chosen = every if launch.selected is None else launch.selected
     selected[: launch.width * launch.height] = chosen.reshape(-1)
     ids = np.ascontiguousarray(launch.instance_ids, np.uint32)
     arrays: dict[str, np.ndarray] = {"selected": selected, "instance_ids": ids}
-    vertices: tuple[np.ndarray, ...] = ()
+    primitives: tuple[np.ndarray, ...] = ()
     handles = np.ones(len(ids), np.int64)
-    if launch.triangles is not None:
-        vertices = tuple(np.ascontiguousarray(v, np.float32) for v in launch.triangles.vertices)
-        handles = launch.triangles.mesh_of_instance.astype(np.int64) + 1
-        arrays["geometry_first"] = np.ascontiguousarray(launch.triangles.first_geometry, np.int32)
-        arrays["geometry_vertices"] = np.array([v.ctypes.data for v in vertices], np.int64)
-        arrays["geometry_triangles"] = np.array([len(v) for v in vertices], np.int64)
+    if launch.primitives is not None:
+        primitives = tuple(np.ascontiguousarray(v, np.float32) for v in launch.primitives.values)
+        handles = launch.primitives.mesh_of_instance.astype(np.int64) + 1
+        arrays["geometry_first"] = np.ascontiguousarray(launch.primitives.first_geometry, np.int32)
+        arrays["geometry_values"] = np.array([v.ctypes.data for v in primitives], np.int64)
+        arrays["geometry_primitives"] = np.array([len(v) for v in primitives], np.int64)
+        arrays["geometry_floats"] = np.array([v.shape[1] for v in primitives], np.int64)
     arrays["instance_handles"] = handles
     nodes = nodes_of(launch)
     arrays["node_first"] = np.ascontiguousarray(nodes.first, np.int32)
@@ -313,4 +314,4 @@ def _image_arrays(launch: ImageLaunch) -> tuple[dict[str, np.ndarray], tuple[np.
     arrays["node_ids"] = np.ascontiguousarray(nodes.ids, np.uint32)
     arrays["node_children"] = np.ascontiguousarray(nodes.children, np.int64)
     arrays["instance_nodes"] = nodes.nodes[nodes.first[:-1]].astype(np.int64) | 1 << NODE_HANDLE_SHIFT
-    return arrays, vertices
+    return arrays, primitives

@@ -259,3 +259,51 @@ def test_a_text_that_is_not_the_dialect(text: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_shader(text, "bad.ptx")
     assert str(caught.value).startswith(message)
+
+
+FIRST_TRACE = """
+    .reg .b64 %scene; load_vulkan_descriptor %scene, 0, 0, 1000150000;
+    .reg .f32 %one; mov.f32 %one, 0F00000001;
+    .reg .u32 DONE;
+    trace_ray %scene, %one, %one, %one, %one, %one, %one, %one, %one, %one, %one, %one, %one, %one, ENDS;
+"""
+
+
+def test_rays_of_the_first_versions_are_the_same_call() -> None:
+    """Without loops and ``end_trace_ray``; with two results that say which shaders run."""
+    bare = FIRST_TRACE.replace("DONE", "hit_geometry").replace("ENDS", "hit_geometry")
+    chosen = "@!hit_geometry\tcall_closest_hit_shader ;\n@hit_geometry\tcall_miss_shader ;\n"
+    again = re.sub(r"\.reg[^;]*;|load_vulkan[^;]*;", "", bare)
+    twice = instructions(lowered(bare + chosen + again + chosen + STORE))
+    assert sum("_optix_trace_0" in text for text in twice) == 2
+    pair = FIRST_TRACE.replace("DONE", "%hits; .reg .u32 %misses").replace("ENDS", "%hits, %misses")
+    skips = "".join(
+        f".reg .pred %skip_{k}; setp.eq.u32 %skip_{k}, %{k}, 0; @%skip_{k} bra past_{k};\ncall_{call}_shader ;\n"
+        f"past_{k}:\n"
+        for k, call in (("hits", "closest_hit"), ("misses", "miss"))
+    )
+    once = instructions(lowered(pair + skips + "end_trace_ray ;" + STORE))
+    assert sum("_optix_trace_0" in text for text in once) == 1
+    assert not any("call_" in text or "skip" in text for text in [*once, *twice])
+    with pytest.raises(UserError, match="end_trace_ray must stand after trace_ray"):
+        lowered(bare + "@!hit_geometry call_closest_hit_shader ;" + STORE)
+    with pytest.raises(UserError, match="must not stand between"):
+        lowered(bare + ".reg .f32 %y; mul.f32 %y, %one, %one; " + chosen)
+
+
+def test_ray_vectors_come_as_an_address_or_as_floats() -> None:
+    body = ".reg .f32 %x; .reg .f32 %y; .reg .f32 %z; load_ray_world_direction %x, %y, %z;"
+    calls = [text for text in instructions(lowered(body, "CLOSEST_HIT")) if "_optix_get_world" in text]
+    assert [text[text.index("(") :] for text in calls] == [
+        f"(%{axis}), _optix_get_world_ray_direction_{axis}, ();" for axis in "xyz"
+    ]
+    address = instructions(lowered(".reg .b64 %a; load_ray_world_direction %a;", "CLOSEST_HIT"))
+    assert sum("st.global" in text for text in address) == 3
+
+
+def test_the_number_of_an_entry_without_one_is_its_files() -> None:
+    text = HEAD.format(kind="MISS", number=3).replace("_func3", "") + "ret ;\n}\n"
+    assert is_dialect(text)
+    assert parse_shader(text, "gpgpusimShaders/MESA_SHADER_MISS_17.ptx").number == 17
+    with pytest.raises(UserError, match="expected _funcN in the entry's name, or _N in the file's"):
+        parse_shader(text, "shader.ptx")

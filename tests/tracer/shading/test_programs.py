@@ -87,7 +87,11 @@ def test_offsets_follow_c(tmp_path: Path) -> None:
         ('"rows", type = "u32"', '"rows", type = "uint"', "params[2].type: unknown name 'uint'"),
         ("value = 0.25", "value = [0.25, 1]", "record[0].value: must be 1 number of type f32, found [0.25, 1]"),
         ('geometry = "triangles"', 'geometry = "sphere"', "geometry: unknown name 'sphere'; did you mean 'spheres'?"),
-        ('geometry = "triangles"', 'geometry = "spheres"', "geometry 'spheres' needs an intersection program"),
+        (
+            "closest_hit =",
+            'intersection = "__intersection__a"\nclosest_hit =',
+            "geometry 'triangles' has no use for an intersection program",
+        ),
         ("bytes_per_pixel = 4", "bytes_per_pixel = 0", "bytes_per_pixel: must be a positive integer"),
         ("[raygen]", "[[raygen]]", "raygen: must be a table"),
         ("[[miss]]", "[miss]", "mine.toml: miss: must be a list"),

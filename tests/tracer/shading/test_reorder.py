@@ -7,6 +7,8 @@ import pytest
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 from rayplay.tracer.render import Request, render
 from tools.gallery import ROOT, figures_of
 from tools.reorder.__main__ import reorder
@@ -72,11 +74,29 @@ def test_state_is_loaded_where_it_was_stored(plain: Trace, tmp_path: Path) -> No
     assert not set(stores[0]) & set(stores[1])
 
 
+@pytest.mark.parametrize("state_bytes", [0, 32])
+def test_a_sort_costs_what_its_instructions_cost(plain: Trace, tmp_path: Path, state_bytes: int) -> None:
+    """Every thread that is reordered executes them, and the launch takes longer by some of their chains."""
+    cycles = []
+    for sort in (0, 50):
+        times = reorder(plain, 8, state_bytes, "path", tmp_path / f"{sort}.trace", sort)
+        made = open_trace(tmp_path / f"{sort}.trace")
+        rows, visits = made.read("instructions", ["opcode", "block_id"]), made.read("visits")
+        lanes = np.bincount(visits["block_id"], np.bitwise_count(visits["active_mask"]), made.rows("blocks"))
+        added = np.arange(len(rows["opcode"])) >= plain.rows("instructions")
+        sorts = added & (rows["opcode"] == "add.s32")
+        assert lanes[rows["block_id"][sorts]].sum() == times * sort
+        cycles.append(simulate(made, load("mobile")).value("gpu_cycles"))
+    assert cycles[1] > cycles[0] + 4 * 50
+
+
 def test_what_cannot_be_reordered_is_one_line(plain: Trace, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--window must divide 16 warps, .* one of \[1, 2, 4, 8, 16\], found 5"):
         reorder(plain, 5, 0, "path", tmp_path / "out.trace")
     with pytest.raises(UserError, match="--state-bytes must be a multiple of 16, at most 1024, found 24"):
         reorder(plain, 8, 24, "path", tmp_path / "out.trace")
+    with pytest.raises(UserError, match="--sort-instructions must be 0 to 4096, found -1"):
+        reorder(plain, 8, 0, "path", tmp_path / "out.trace", -1)
     with pytest.raises(UserError, match="must have a call of _optix_hitobject_reorder"):
         reorder(open_trace(ROOT / "traces" / "sample.trace"), 1, 0, "path", tmp_path / "out.trace")
     assert not (tmp_path / "out.trace").exists()

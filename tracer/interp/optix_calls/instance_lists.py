@@ -1,4 +1,4 @@
-"""Transform lists, traversable handles and triangles of OptiX's device interface, interpreted."""
+"""Transform lists, traversable handles and primitives of OptiX's device interface, interpreted."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,10 @@ Hit = Callable[[TraceState, str], np.ndarray]  # a field of the hit that a gette
 
 def _handles(s: TraceState) -> np.ndarray:
     """Traversable handle of every instance's mesh."""
-    triangles = s.launch.triangles
-    if triangles is None:
+    primitives = s.launch.primitives
+    if primitives is None:
         return np.ones(len(s.launch.instance_ids), np.uint64)
-    return triangles.mesh_of_instance.astype(np.uint64) + np.uint64(1)
+    return primitives.mesh_of_instance.astype(np.uint64) + np.uint64(1)
 
 
 def gas_handle(hit: Hit) -> Handler:
@@ -86,47 +86,46 @@ def _from_top_level(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.nda
     return [np.where(lanes, node | NODE_BIT, np.uint64(0))]
 
 
-def _vertices(
-    w: Lanes, s: TraceState, handle: np.ndarray, primitive: np.ndarray, geometry: np.ndarray
+def _primitive(
+    w: Lanes, s: TraceState, handle: np.ndarray, primitive: np.ndarray, geometry: np.ndarray, floats: int
 ) -> list[np.ndarray]:
-    """Bits of the nine floats of a triangle per lane; 0 where it does not exist."""
-    triangles, made = s.launch.triangles, np.zeros((9, LANES), np.uint32)
-    if triangles is None:
+    """Bits of the floats of a primitive per lane; 0 where no primitive of that length exists."""
+    known, made = s.launch.primitives, np.zeros((floats, LANES), np.uint32)
+    if known is None:
         return list(made)
     for lane in np.flatnonzero(w.executing()):
         mesh = int(handle[lane]) - 1
-        if not 0 <= mesh < len(triangles.first_geometry) - 1:
+        if not 0 <= mesh < len(known.first_geometry) - 1:
             continue
-        first, end = (int(triangles.first_geometry[mesh + k]) for k in (0, 1))
+        first, end = (int(known.first_geometry[mesh + k]) for k in (0, 1))
         if int(geometry[lane]) >= end - first:
             continue
-        found = triangles.vertices[first + int(geometry[lane])]
-        if int(primitive[lane]) < len(found):
-            corners = np.ascontiguousarray(found[int(primitive[lane])], np.float32)
-            made[:, lane] = corners.reshape(9).view(np.uint32)
+        found = known.values[first + int(geometry[lane])]
+        if int(primitive[lane]) < len(found) and found.shape[1] == floats:
+            made[:, lane] = np.ascontiguousarray(found[int(primitive[lane])], np.float32).view(np.uint32)
     return list(made)
 
 
-def hit_vertices(hit: Hit) -> Handler:
-    """The vertices of the triangle that was hit."""
+def hit_data(hit: Hit, floats: int) -> Handler:
+    """The floats of the primitive that was hit."""
 
     def run(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
         handle = take(_handles(s), hit(s, "instance"), w.executing())
-        return _vertices(w, s, handle, hit(s, "primitive"), hit(s, "geometry"))
+        return _primitive(w, s, handle, hit(s, "primitive"), hit(s, "geometry"), floats)
 
     return run
 
 
-def _given(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
-    return _vertices(w, s, x[0], x[1], x[2])
+def _given(floats: int) -> Handler:
+    return lambda w, s, x: _primitive(w, s, x[0], x[1], x[2], floats)
 
 
 HANDLERS: dict[str, Handler] = {
     "read_instance_id": instance_id(TraceState.hit),
     "get_gas_traversable_handle": gas_handle(TraceState.hit),
-    "get_triangle_vertex_data": _given,
-    "get_triangle_vertex_data_from_handle": _given,
-    "get_triangle_vertex_data_current_hit": hit_vertices(TraceState.hit),
+    **{name: _given(floats) for name, floats in device.PRIMITIVES.items()},
+    **{f"{name}_from_handle": _given(floats) for name, floats in device.PRIMITIVES.items()},
+    **{f"{name}_current_hit": hit_data(TraceState.hit, floats) for name, floats in device.PRIMITIVES.items()},
     "get_transform_list_size": list_size(TraceState.hit),
     "get_transform_list_handle": list_handle(TraceState.hit),
     "get_transform_type_from_handle": _type,

@@ -1,4 +1,5 @@
-"""Transform lists and traversable handles of OptiX's device interface as LLVM IR: look-ups in tables of the launch.
+"""Transform lists, traversable handles and primitives of OptiX's device interface as LLVM IR: look-ups in tables of
+the launch.
 
 Another handle, such as a motion transform's, answers 0. Source: ``docs/sources/optix.md#handles``.
 """
@@ -114,30 +115,39 @@ def from_top_level(e: Emitter, inputs: list[str]) -> list[str]:
     return [look_up(e, "instance_nodes", index, lanes, 64)]
 
 
-def triangle_vertices(e: Emitter, inputs: list[str]) -> list[str]:
-    """Nine floats: triangle ``inputs[1]`` of geometry ``inputs[2]`` of the mesh with handle ``inputs[0]``; 0 where
-    it does not exist."""
-    mesh = e.op(f"sub <32 x i64> {inputs[0]}, splat (i64 1)")
-    lanes = below(e, mesh, "mesh_count", e.lanes())
-    first = look_up(e, "geometry_first", mesh, lanes, 32)
-    end = look_up(e, "geometry_first", e.op(f"add <32 x i64> {mesh}, splat (i64 1)"), lanes, 32)
-    inside = e.op(f"icmp ult <32 x i32> {inputs[2]}, {e.op(f'sub <32 x i32> {end}, {first}')}")
-    lanes = e.op(f"and <32 x i1> {lanes}, {inside}")
-    geometry = e.resize(e.op(f"add <32 x i32> {first}, {inputs[2]}"), 32, 64)
-    count = look_up(e, "geometry_triangles", geometry, lanes, 64)
-    primitive = e.resize(inputs[1], 32, 64)
-    lanes = e.op(f"and <32 x i1> {lanes}, {e.op(f'icmp ult <32 x i64> {primitive}, {count}')}")
-    base = look_up(e, "geometry_vertices", geometry, lanes, 64)
-    address = e.op(f"add <32 x i64> {base}, {e.op(f'mul <32 x i64> {primitive}, splat (i64 36)')}")
-    pointers = e.op(f"inttoptr <32 x i64> {address} to <32 x ptr>")
-    return [gather(e, e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {4 * word}"), lanes, 32) for word in range(9)]
+def primitive_data(floats: int) -> Getter:
+    """The floats of primitive ``inputs[1]`` of geometry ``inputs[2]`` of the mesh with handle ``inputs[0]``; 0 where
+    no primitive of that length exists."""
+
+    def lower(e: Emitter, inputs: list[str]) -> list[str]:
+        mesh = e.op(f"sub <32 x i64> {inputs[0]}, splat (i64 1)")
+        lanes = below(e, mesh, "mesh_count", e.lanes())
+        first = look_up(e, "geometry_first", mesh, lanes, 32)
+        end = look_up(e, "geometry_first", e.op(f"add <32 x i64> {mesh}, splat (i64 1)"), lanes, 32)
+        inside = e.op(f"icmp ult <32 x i32> {inputs[2]}, {e.op(f'sub <32 x i32> {end}, {first}')}")
+        lanes = e.op(f"and <32 x i1> {lanes}, {inside}")
+        geometry = e.resize(e.op(f"add <32 x i32> {first}, {inputs[2]}"), 32, 64)
+        same = e.op(f"icmp eq <32 x i64> {look_up(e, 'geometry_floats', geometry, lanes, 64)}, splat (i64 {floats})")
+        lanes = e.op(f"and <32 x i1> {lanes}, {same}")
+        count = look_up(e, "geometry_primitives", geometry, lanes, 64)
+        primitive = e.resize(inputs[1], 32, 64)
+        lanes = e.op(f"and <32 x i1> {lanes}, {e.op(f'icmp ult <32 x i64> {primitive}, {count}')}")
+        base = look_up(e, "geometry_values", geometry, lanes, 64)
+        address = e.op(f"add <32 x i64> {base}, {e.op(f'mul <32 x i64> {primitive}, splat (i64 {4 * floats})')}")
+        pointers = e.op(f"inttoptr <32 x i64> {address} to <32 x ptr>")
+        return [
+            gather(e, e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {4 * word}"), lanes, 32)
+            for word in range(floats)
+        ]
+
+    return lower
 
 
-def hit_vertices(hit: Hit) -> Getter:
-    """The vertices of the hit."""
+def hit_data(hit: Hit, floats: int) -> Getter:
+    """The floats of the primitive that was hit."""
 
     def lower(e: Emitter, inputs: list[str]) -> list[str]:
         handle = by_instance("instance_handles", 64, hit)(e, [])
-        return triangle_vertices(e, [*handle, hit(e, "primitive"), hit(e, "geometry")])
+        return primitive_data(floats)(e, [*handle, hit(e, "primitive"), hit(e, "geometry")])
 
     return lower
