@@ -28,7 +28,7 @@ enum { /* requests; cuda/messages.py has the same numbers */
   ASK_BINARY = 1, ASK_FUNCTION, ASK_VARIABLE, ASK_MEMORY, ASK_FREE, ASK_LAUNCH, ASK_TEXTURE, ASK_SURFACE, ASK_CARD
 };
 
-enum kind { DEVICE = 0, MANAGED, PINNED, REGISTERED, VARIABLE, ARRAY };
+enum kind { DEVICE = 0, MANAGED, PINNED, REGISTERED, VARIABLE, ARRAY, OF_GRAPH };
 
 typedef struct { /* a range of device memory */
   word address, bytes;
@@ -43,7 +43,13 @@ typedef struct { /* cudaArray; rows are packed */
   unsigned flags;
 } array;
 
-typedef struct { unsigned number, flags; int priority; } stream;
+typedef struct {
+  unsigned number, flags;
+  int priority;
+  unsigned long long capture; /* 0: none; what runs in the stream becomes nodes of a graph (capture.c) */
+  void **last;                /* the nodes that the next one needs */
+  size_t last_count;
+} stream;
 
 typedef struct { /* a kernel; sizes of its parameters are known after the first use */
   const void *host;
@@ -79,6 +85,7 @@ error_t_ add_range(word address, word bytes, enum kind kind, char *host);
 error_t_ take(word bytes, word align, enum kind kind, void **out);
 int is_valid(const void *pointer, size_t bytes);
 word memory_in_use(void);
+word graph_memory(void);
 
 /* launch.c */
 function *function_at(const void *host);
