@@ -122,6 +122,7 @@ static char *place(array *a, pitched *p, position at, size_t *row, size_t *slice
 }
 
 error_t_ cudaMemcpy3D(const box *given) {
+  if (settle()) return note(OK);
   box b = *given;
   size_t to_row, to_slice, from_row, from_slice;
   array *either = b.to_array ? b.to_array : b.from_array;
@@ -136,7 +137,7 @@ error_t_ cudaMemcpy3DAsync(const box *given, stream *on) {
 }
 
 error_t_ cudaMemcpy2D(void *to, size_t to_row, const void *from, size_t from_row, size_t width, size_t height, int kind) {
-  return note(copy_box(to, to_row, 0, from, from_row, 0, width, height, 1));
+  return settle() ? note(OK) : note(copy_box(to, to_row, 0, from, from_row, 0, width, height, 1));
 }
 
 error_t_ cudaMemcpy2DAsync(void *to, size_t to_row, const void *from, size_t from_row, size_t width, size_t height,

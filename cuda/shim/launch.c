@@ -238,6 +238,10 @@ error_t_ launch(const void *host, dim3 grid, dim3 block, void **arguments, size_
     fwrite(reply + 8, 1, length - 8, stdout);
   }
   free(reply);
+  if (error == ILLEGAL_ADDRESS || error == ASSERTION || error == LAUNCH_FAILURE) {
+    fail(error);
+    return note(OK);
+  }
   return note(error);
 }
 

@@ -99,7 +99,7 @@ error_t_ cudaMallocAsync(void **out, size_t bytes, stream *on) {
 error_t_ cudaMallocFromPoolAsync(void **out, size_t bytes, void *pool, stream *on) {
   return cudaMallocAsync(out, bytes, on);
 }
-error_t_ cudaFree(void *pointer) { return note(give_back(pointer, 0)); }
+error_t_ cudaFree(void *pointer) { return settle() ? note(OK) : note(give_back(pointer, 0)); }
 error_t_ cudaFreeAsync(void *pointer, stream *on) {
   return is_capturing(on) ? note(capture(on, &(work){.kind = N_FREE, .memory = pointer})) : cudaFree(pointer);
 }
@@ -200,6 +200,7 @@ error_t_ cudaPointerGetAttributes(pointer_attributes *out, const void *pointer) 
 
 error_t_ cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
   if (kind < 0 || kind > 4) return note(21);
+  if (settle()) return note(OK);
   if ((kind == 1 || kind == 3) && bytes && !range_at(to)) return note(INVALID_VALUE);
   if ((kind == 2 || kind == 3) && bytes && !range_at(from)) return note(INVALID_VALUE);
   if (!is_valid(to, bytes) || !is_valid(from, bytes)) return note(INVALID_VALUE);
@@ -219,7 +220,7 @@ error_t_ cudaMemcpyPeerAsync(void *to, int a, const void *from, int b, size_t by
 }
 
 error_t_ cudaMemset(void *to, int value, size_t bytes) {
-  if (bytes && (!range_at(to) || !is_valid(to, bytes))) return note(INVALID_VALUE);
+  if (settle() || (bytes && (!range_at(to) || !is_valid(to, bytes)))) return note(INVALID_VALUE);
   if (bytes) memset(to, value, bytes);
   return OK;
 }

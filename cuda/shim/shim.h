@@ -21,7 +21,7 @@ typedef struct { int x, y, z, w, kind; } channels;
 enum { /* cudaError_t */
   OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_SYMBOL = 13, INVALID_FUNCTION = 98,
   INVALID_DEVICE = 101, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, INVALID_HANDLE = 400, NOT_SUPPORTED = 801,
-  UNKNOWN = 999
+  ILLEGAL_ADDRESS = 700, ASSERTION = 710, LAUNCH_FAILURE = 719, UNKNOWN = 999
 };
 
 enum { /* requests; cuda/messages.py has the same numbers */
@@ -73,6 +73,8 @@ enum { /* figures of the card, in the order of the reply */
 error_t_ ask(unsigned what, const void *payload, size_t bytes, void **reply, size_t *length);
 error_t_ note(error_t_ error); /* remembers an error for cudaGetLastError, and returns it */
 error_t_ lacking(const char *name);
+void fail(error_t_ error);
+error_t_ settle(void);
 void end(const char *reason) __attribute__((noreturn));
 void lock(void);
 void unlock(void);

@@ -36,8 +36,8 @@ error_t_ cudaStreamDestroy(stream *on) {
   return OK;
 }
 
-error_t_ cudaStreamSynchronize(stream *on) { return is_capturing(on) ? note(900) : OK; }
-error_t_ cudaStreamQuery(stream *on) { return is_capturing(on) ? note(900) : OK; }
+error_t_ cudaStreamSynchronize(stream *on) { return is_capturing(on) ? note(900) : settle(); }
+error_t_ cudaStreamQuery(stream *on) { return is_capturing(on) ? note(900) : settle(); }
 
 error_t_ cudaStreamWaitEvent(stream *on, event *e, unsigned flags) {
   if (!e) return note(INVALID_HANDLE);
@@ -107,8 +107,8 @@ error_t_ cudaEventRecordWithFlags(event *e, stream *on, unsigned flags) {
   if (is_capturing(on) && flags) return note(capture(on, &(work){.kind = N_RECORD, .event = e}));
   return cudaEventRecord(e, on);
 }
-error_t_ cudaEventSynchronize(event *e) { return e ? OK : note(INVALID_HANDLE); }
-error_t_ cudaEventQuery(event *e) { return e ? OK : note(INVALID_HANDLE); }
+error_t_ cudaEventSynchronize(event *e) { return e ? settle() : note(INVALID_HANDLE); }
+error_t_ cudaEventQuery(event *e) { return e ? settle() : note(INVALID_HANDLE); }
 
 error_t_ cudaEventElapsedTime(float *ms, event *from, event *to) {
   if (!ms || !from || !to || !from->recorded || !to->recorded) return note(INVALID_HANDLE);

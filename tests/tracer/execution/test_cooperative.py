@@ -86,7 +86,9 @@ def test_ctas_meet(barrier: str) -> None:
 @pytest.mark.parametrize("barrier", [GRID_BARRIER, SPIN_BARRIER])
 def test_a_lane_that_waited_for_other_ctas_has_its_warp_back(barrier: str) -> None:
     """Lanes that wait at the barrier for the one that spins do not go on without it."""
-    ballot = "setp.eq.u32 %p6, %r1, %r1; vote.sync.ballot.b32 %r30, %p6, -1; not.b32 %r30, %r30; add.u32 %r4, %r4, %r30;"
+    ballot = (
+        "setp.eq.u32 %p6, %r1, %r1; vote.sync.ballot.b32 %r30, %p6, -1; not.b32 %r30, %r30; add.u32 %r4, %r4, %r30;"
+    )
     given = arguments()
     out = both(kernel(barrier + ballot), list(given), grid=(GRID, 1, 1), block=(BLOCK, 1, 1), cooperative=True)
     assert np.array_equal(out.buffers[2], given[0].sum(dtype=np.uint32) + np.arange(GRID * BLOCK, dtype=np.uint32))
