@@ -69,7 +69,7 @@ def measure(name: str, sources: list[Path], include: list[Path], words: list[str
         build = [*NVCC, *flags, *headers, *(str(each.absolute()) for each in sources), "-o", str(made), "-lpthread"]
         if subprocess.run(build, capture_output=True, check=False, cwd=folder).returncode:
             return f"| {name} | no | | | | | {_cpu() - before:.1f} |", False
-        run = [sys.executable, "-m", "rayplay.cuda", "run", "--json", "--out", str(trace), str(made), *words]
+        run = [sys.executable, "-m", "rayplay", "run", "--json", "--out", str(trace), str(made), *words]
         try:
             ended = subprocess.run(run, capture_output=True, check=False, cwd=home, timeout=seconds)
         except subprocess.TimeoutExpired:
