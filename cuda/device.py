@@ -171,8 +171,9 @@ class Device:
             raise Refused(Error.INVALID_SYMBOL)
         key = owner.source_name, name
         if key not in self.memory.variables:
-            place_variables([(m, f) for m in modules for f in m.functions.values() if f.is_entry], self.memory, {})
-        if key not in self.memory.variables:  # a module without a kernel
+            bodies = [(m, f) for m in modules for f in m.functions.values() if not f.is_declaration]
+            place_variables(bodies, self.memory, {})
+        if key not in self.memory.variables:  # a module without a function
             raise Refused(Error.INVALID_SYMBOL)
         return struct.pack("<QQ", self.memory.variables[key], owner.variables[name].bytes)
 
@@ -203,8 +204,8 @@ class Device:
 
     def _card(self, fields: Fields) -> bytes:
         fields.end()
-        newest = max((image.architecture for binary in self.binaries for image in binary.images), default=75)
-        return self.card.words(newest)
+        each = (min(image.architecture for image in binary.images) for binary in self.binaries)
+        return self.card.words(max(each, default=75))  # nvcc links libraries of newer architectures into a binary
 
     def _launch(self, fields: Fields) -> bytes:
         number, *sizes, stream, cooperative, size, shared = fields.read("10IQ")

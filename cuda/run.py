@@ -1,5 +1,6 @@
 """From a CUDA program to its results and a trace of its kernels: the verb ``run``."""
 
+import contextlib
 import os
 import re
 import tempfile
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.cuda.card import Card
-from rayplay.cuda.device import Device, Ran
+from rayplay.cuda.device import Device, Ran, code_of
 from rayplay.cuda.elf import needed_libraries
 from rayplay.cuda.library import build_library
+from rayplay.cuda.messages import Error
 from rayplay.cuda.session import serve
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.digest import file_digest
@@ -22,6 +24,10 @@ from rayplay.replay.gpu.description import Gpu
 TOOL_VERSION = "0.1.0"
 RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
 VERSIONS = (11, 12, 13)
+
+
+class AssertionFailed(Exception):  # noqa: N818 - of a kernel
+    """A kernel ended with a failed assertion: its trace is dropped."""
 
 
 @dataclass
@@ -34,10 +40,13 @@ class Summary:
     seconds: float
     outside: dict[str, int] | None
     bytes_on_disk: int = 0
+    assertion: str = ""  # of a kernel, that failed: the program may go on, and there is no trace
 
     def text(self) -> str:
         """A short table for the terminal."""
         ran = self.ran
+        if self.assertion:
+            return f"no trace: {self.assertion}; exit code {self.code}"
         if not ran.kernels:
             return f"the program launched no kernel; exit code {self.code}"
         rows = [
@@ -85,7 +94,7 @@ def run_program(
 
     The trace appears when the program has ended, whatever its exit code, and only if it launched a kernel. Raises
     ``UserError`` for a program that cannot be run, and for the first kernel that ends with an error; there is no trace
-    then.
+    then. A failed assertion is none: programs expect some, and CUDA too says it and leaves the rest to the program.
     """
     program = Path(command[0])
     if not program.is_file():
@@ -99,13 +108,15 @@ def run_program(
         file = os.memfd_create("device memory")
         try:
             device = Device(program.name, Card(gpu), file, lambda: TraceWriter(out, provenance), memcheck)
-            with device.tracing():
+            with contextlib.suppress(AssertionFailed), device.tracing():
                 code = serve([str(program.absolute()), *command[1:]], library, device, file, output)
                 if device.failed is not None:
-                    raise device.failed
+                    raise AssertionFailed if code_of(str(device.failed)) == Error.ASSERT else device.failed
         finally:
             os.close(file)
     summary = Summary(out, code, device.ran, time.perf_counter() - start, None if memcheck else device.memory.outside)
-    if device.ran.kernels:
+    if device.failed is not None:
+        summary.assertion = str(device.failed)
+    elif device.ran.kernels:
         summary.bytes_on_disk = sum(each.stat().st_size for each in out.iterdir())
     return summary

@@ -1,5 +1,5 @@
 /* Arrays, copies of two and three axes, textures and surfaces. An array is packed rows in device memory. */
-#include "shim.h"
+#include "graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,6 @@ enum { LAYERED = 1, CUBE = 4 };
 #define MOST_LEVELS 16
 
 typedef struct { unsigned count; array level[MOST_LEVELS]; } mip;
-typedef struct { array *from_array; position from_at; pitched from; array *to_array; position to_at; pitched to;
-                 extent size; int kind; } box;
 typedef struct {
   int type;
   union {
@@ -124,6 +122,7 @@ static char *place(array *a, pitched *p, position at, size_t *row, size_t *slice
 }
 
 error_t_ cudaMemcpy3D(const box *given) {
+  if (settle()) return note(OK);
   box b = *given;
   size_t to_row, to_slice, from_row, from_slice;
   array *either = b.to_array ? b.to_array : b.from_array;
@@ -133,14 +132,18 @@ error_t_ cudaMemcpy3D(const box *given) {
   return note(copy_box(to, to_row, to_slice, from, from_row, from_slice, width, b.size.height, b.size.depth));
 }
 
-error_t_ cudaMemcpy3DAsync(const box *given, stream *on) { return cudaMemcpy3D(given); }
+error_t_ cudaMemcpy3DAsync(const box *given, stream *on) {
+  return is_capturing(on) ? note(capture(on, &(work){.kind = N_COPY, .copy = *given})) : cudaMemcpy3D(given);
+}
 
 error_t_ cudaMemcpy2D(void *to, size_t to_row, const void *from, size_t from_row, size_t width, size_t height, int kind) {
-  return note(copy_box(to, to_row, 0, from, from_row, 0, width, height, 1));
+  return settle() ? note(OK) : note(copy_box(to, to_row, 0, from, from_row, 0, width, height, 1));
 }
 
 error_t_ cudaMemcpy2DAsync(void *to, size_t to_row, const void *from, size_t from_row, size_t width, size_t height,
                            int kind, stream *on) {
+  work copy = copy_of(to, to_row, from, from_row, width, height);
+  if (is_capturing(on)) return note(capture(on, &copy));
   return cudaMemcpy2D(to, to_row, from, from_row, width, height, kind);
 }
 

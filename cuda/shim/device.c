@@ -177,8 +177,8 @@ error_t_ cudaChooseDevice(int *out, const void *wanted) { return number(out, 0);
 error_t_ cudaSetValidDevices(int *devices, int count) { return OK; }
 error_t_ cudaSetDeviceFlags(unsigned flags) { return OK; }
 error_t_ cudaGetDeviceFlags(unsigned *flags) { return number((int *)flags, 8); } /* memory of the host is mapped */
-error_t_ cudaDeviceSynchronize(void) { return OK; }
-error_t_ cudaThreadSynchronize(void) { return OK; }
+error_t_ cudaDeviceSynchronize(void) { return settle(); }
+error_t_ cudaThreadSynchronize(void) { return settle(); }
 error_t_ cudaDeviceReset(void) { return OK; }
 error_t_ cudaThreadExit(void) { return OK; }
 error_t_ cudaDeviceCanAccessPeer(int *out, int device, int peer) { return number(out, 0); }

@@ -1,5 +1,5 @@
 /* Binaries, kernels and variables as the host code registers them; launches. */
-#include "shim.h"
+#include "graphs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,29 +138,37 @@ error_t_ cudaGetSymbolSize(size_t *out, const void *symbol) {
   return note(error);
 }
 
-error_t_ cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset, int kind) {
+error_t_ symbol_place(const void *symbol, size_t offset, size_t bytes, void **out) {
   variable *v;
   error_t_ error = variable_of(symbol, &v);
-  if (!error && (offset > v->bytes || bytes > v->bytes - offset || !is_valid(from, bytes))) error = INVALID_VALUE;
-  if (!error) memmove((char *)v->address + offset, from, bytes);
-  return note(error);
-}
-
-error_t_ cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset, int kind) {
-  variable *v;
-  error_t_ error = variable_of(symbol, &v);
-  if (!error && (offset > v->bytes || bytes > v->bytes - offset || !is_valid(to, bytes))) error = INVALID_VALUE;
-  if (!error) memmove(to, (char *)v->address + offset, bytes);
-  return note(error);
+  if (!error && (offset > v->bytes || bytes > v->bytes - offset)) error = INVALID_VALUE;
+  if (!error) *out = (char *)v->address + offset;
+  return error;
 }
 
 error_t_ cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset, int kind,
                                  stream *on) {
-  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+  void *to;
+  error_t_ error = symbol_place(symbol, offset, bytes, &to);
+  if (error) return note(error);
+  work copy = copy_of(to, bytes, from, bytes, bytes, 1);
+  return is_capturing(on) ? note(capture(on, &copy)) : cudaMemcpy3D(&copy.copy);
 }
 
 error_t_ cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset, int kind, stream *on) {
-  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+  void *from;
+  error_t_ error = symbol_place(symbol, offset, bytes, &from);
+  if (error) return note(error);
+  work copy = copy_of(to, bytes, from, bytes, bytes, 1);
+  return is_capturing(on) ? note(capture(on, &copy)) : cudaMemcpy3D(&copy.copy);
+}
+
+error_t_ cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset, int kind) {
+  return cudaMemcpyToSymbolAsync(symbol, from, bytes, offset, kind, NULL);
+}
+
+error_t_ cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset, int kind) {
+  return cudaMemcpyFromSymbolAsync(to, symbol, bytes, offset, kind, NULL);
 }
 
 PER_THREAD_S(cudaMemcpyToSymbol);
@@ -202,8 +210,11 @@ error_t_ resolved(const void *host, function **out) {
 
 typedef struct { uint32_t function, grid[3], block[3], stream, cooperative, bytes; word shared; } launch_head;
 
-static error_t_ launch(const void *host, dim3 grid, dim3 block, void **arguments, size_t shared, stream *on,
-                       int cooperative) {
+error_t_ launch(const void *host, dim3 grid, dim3 block, void **arguments, size_t shared, stream *on, int cooperative) {
+  if (is_capturing(on)) {
+    work made = {.kind = N_KERNEL, .cooperative = cooperative, .kernel = {host, grid, block, shared, arguments, NULL}};
+    return note(capture(on, &made));
+  }
   function *f;
   error_t_ error = resolved(host, &f);
   if (error) return note(error);
@@ -227,6 +238,10 @@ static error_t_ launch(const void *host, dim3 grid, dim3 block, void **arguments
     fwrite(reply + 8, 1, length - 8, stdout);
   }
   free(reply);
+  if (error == ILLEGAL_ADDRESS || error == ASSERTION || error == LAUNCH_FAILURE) {
+    fail(error);
+    return note(OK);
+  }
   return note(error);
 }
 

@@ -1,6 +1,6 @@
 /* Memory: taken and given back, page-locked, managed and registered; plain copies and fills. */
 #define _GNU_SOURCE
-#include "shim.h"
+#include "graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +41,12 @@ word memory_in_use(void) {
   return sum;
 }
 
+word graph_memory(void) {
+  word sum = 0;
+  for (size_t i = 0; i < count; i++) sum += ranges[i].kind == OF_GRAPH ? ranges[i].bytes : 0;
+  return sum;
+}
+
 /* Whether a copy may touch the bytes: memory of the host, or one range of device memory. */
 int is_valid(const void *pointer, size_t bytes) {
   if (!pointer) return !bytes;
@@ -76,6 +82,7 @@ static error_t_ give_back(void *pointer, int of_host) {
     *r = ranges[--count];
     error = ask(ASK_FREE, &address, sizeof address, NULL, NULL);
   }
+  if (r && r->address == (word)pointer && !of_host && r->kind == OF_GRAPH) error = OK; /* the next launch has it again */
   unlock();
   return error;
 }
@@ -84,10 +91,18 @@ error_t_ cudaMalloc(void **out, size_t bytes) { return note(take(bytes, 256, DEV
 error_t_ cudaMallocManaged(void **out, size_t bytes, unsigned flags) { return note(take(bytes, PAGE, MANAGED, out)); }
 error_t_ cudaMallocHost(void **out, size_t bytes) { return note(take(bytes, PAGE, PINNED, out)); }
 error_t_ cudaHostAlloc(void **out, size_t bytes, unsigned flags) { return note(take(bytes, PAGE, PINNED, out)); }
-error_t_ cudaMallocAsync(void **out, size_t bytes, stream *on) { return cudaMalloc(out, bytes); }
-error_t_ cudaMallocFromPoolAsync(void **out, size_t bytes, void *pool, stream *on) { return cudaMalloc(out, bytes); }
-error_t_ cudaFree(void *pointer) { return note(give_back(pointer, 0)); }
-error_t_ cudaFreeAsync(void *pointer, stream *on) { return cudaFree(pointer); }
+error_t_ cudaMallocAsync(void **out, size_t bytes, stream *on) {
+  if (!is_capturing(on)) return cudaMalloc(out, bytes);
+  error_t_ error = take(bytes, 256, OF_GRAPH, out);
+  return note(error ? error : capture(on, &(work){.kind = N_TAKE, .memory = *out}));
+}
+error_t_ cudaMallocFromPoolAsync(void **out, size_t bytes, void *pool, stream *on) {
+  return cudaMallocAsync(out, bytes, on);
+}
+error_t_ cudaFree(void *pointer) { return settle() ? note(OK) : note(give_back(pointer, 0)); }
+error_t_ cudaFreeAsync(void *pointer, stream *on) {
+  return is_capturing(on) ? note(capture(on, &(work){.kind = N_FREE, .memory = pointer})) : cudaFree(pointer);
+}
 error_t_ cudaFreeHost(void *pointer) { return note(give_back(pointer, 1)); }
 PER_THREAD(cudaMallocAsync);
 PER_THREAD(cudaMallocFromPoolAsync);
@@ -168,7 +183,7 @@ error_t_ cudaHostGetFlags(unsigned *flags, void *pointer) {
 typedef struct { int type, device; void *device_pointer, *host_pointer; } pointer_attributes;
 
 error_t_ cudaPointerGetAttributes(pointer_attributes *out, const void *pointer) {
-  static const int types[] = {2, 3, 1, 1, 2, 2}; /* by kind: device, managed, host */
+  static const int types[] = {2, 3, 1, 1, 2, 2, 2}; /* by kind: device, managed, host */
   if (!out) return note(INVALID_VALUE);
   lock();
   range *r = pointer ? range_at(pointer) : NULL;
@@ -185,6 +200,7 @@ error_t_ cudaPointerGetAttributes(pointer_attributes *out, const void *pointer) 
 
 error_t_ cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
   if (kind < 0 || kind > 4) return note(21);
+  if (settle()) return note(OK);
   if ((kind == 1 || kind == 3) && bytes && !range_at(to)) return note(INVALID_VALUE);
   if ((kind == 2 || kind == 3) && bytes && !range_at(from)) return note(INVALID_VALUE);
   if (!is_valid(to, bytes) || !is_valid(from, bytes)) return note(INVALID_VALUE);
@@ -193,6 +209,8 @@ error_t_ cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
 }
 
 error_t_ cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, stream *on) {
+  work copy = copy_of(to, bytes, from, bytes, bytes, 1);
+  if (is_capturing(on)) return note(capture(on, &copy));
   return cudaMemcpy(to, from, bytes, kind);
 }
 
@@ -202,12 +220,15 @@ error_t_ cudaMemcpyPeerAsync(void *to, int a, const void *from, int b, size_t by
 }
 
 error_t_ cudaMemset(void *to, int value, size_t bytes) {
-  if (bytes && (!range_at(to) || !is_valid(to, bytes))) return note(INVALID_VALUE);
+  if (settle() || (bytes && (!range_at(to) || !is_valid(to, bytes)))) return note(INVALID_VALUE);
   if (bytes) memset(to, value, bytes);
   return OK;
 }
 
-error_t_ cudaMemsetAsync(void *to, int value, size_t bytes, stream *on) { return cudaMemset(to, value, bytes); }
+error_t_ cudaMemsetAsync(void *to, int value, size_t bytes, stream *on) {
+  work fill = {.kind = N_FILL, .fill = {to, bytes, (unsigned char)value, 1, bytes, 1}};
+  return is_capturing(on) ? note(capture(on, &fill)) : cudaMemset(to, value, bytes);
+}
 
 error_t_ cudaMemset3D(pitched to, int value, extent size) {
   if (!size.width || !size.height || !size.depth) return OK;
@@ -226,6 +247,8 @@ error_t_ cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t he
 }
 
 error_t_ cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, stream *on) {
+  work fill = {.kind = N_FILL, .fill = {to, pitch, (unsigned char)value, 1, width, height}};
+  if (is_capturing(on)) return note(capture(on, &fill));
   return cudaMemset2D(to, pitch, value, width, height);
 }
 

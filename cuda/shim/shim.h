@@ -21,14 +21,14 @@ typedef struct { int x, y, z, w, kind; } channels;
 enum { /* cudaError_t */
   OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_SYMBOL = 13, INVALID_FUNCTION = 98,
   INVALID_DEVICE = 101, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, INVALID_HANDLE = 400, NOT_SUPPORTED = 801,
-  UNKNOWN = 999
+  ILLEGAL_ADDRESS = 700, ASSERTION = 710, LAUNCH_FAILURE = 719, UNKNOWN = 999
 };
 
 enum { /* requests; cuda/messages.py has the same numbers */
   ASK_BINARY = 1, ASK_FUNCTION, ASK_VARIABLE, ASK_MEMORY, ASK_FREE, ASK_LAUNCH, ASK_TEXTURE, ASK_SURFACE, ASK_CARD
 };
 
-enum kind { DEVICE = 0, MANAGED, PINNED, REGISTERED, VARIABLE, ARRAY };
+enum kind { DEVICE = 0, MANAGED, PINNED, REGISTERED, VARIABLE, ARRAY, OF_GRAPH };
 
 typedef struct { /* a range of device memory */
   word address, bytes;
@@ -43,7 +43,13 @@ typedef struct { /* cudaArray; rows are packed */
   unsigned flags;
 } array;
 
-typedef struct { unsigned number, flags; int priority; } stream;
+typedef struct {
+  unsigned number, flags;
+  int priority;
+  unsigned long long capture; /* 0: none; what runs in the stream becomes nodes of a graph (capture.c) */
+  void **last;                /* the nodes that the next one needs */
+  size_t last_count;
+} stream;
 
 typedef struct { /* a kernel; sizes of its parameters are known after the first use */
   const void *host;
@@ -67,6 +73,8 @@ enum { /* figures of the card, in the order of the reply */
 error_t_ ask(unsigned what, const void *payload, size_t bytes, void **reply, size_t *length);
 error_t_ note(error_t_ error); /* remembers an error for cudaGetLastError, and returns it */
 error_t_ lacking(const char *name);
+void fail(error_t_ error);
+error_t_ settle(void);
 void end(const char *reason) __attribute__((noreturn));
 void lock(void);
 void unlock(void);
@@ -79,6 +87,7 @@ error_t_ add_range(word address, word bytes, enum kind kind, char *host);
 error_t_ take(word bytes, word align, enum kind kind, void **out);
 int is_valid(const void *pointer, size_t bytes);
 word memory_in_use(void);
+word graph_memory(void);
 
 /* launch.c */
 function *function_at(const void *host);

@@ -1,10 +1,16 @@
 /* Streams and events. Every call ends before it returns, so that nothing is ever pending; streams are numbers in the
    trace, where the replay lets kernels of different streams run together. Times of events are nominal (launch.c). */
-#include "shim.h"
+#include "graphs.h"
 
 #include <stdlib.h>
 
-typedef struct { word ns; int recorded; } event;
+typedef struct {
+  word ns;
+  int recorded;
+  void *captured; /* of an event in a captured stream: the capture, and the nodes that it stands behind */
+  node **nodes;
+  size_t count;
+} event;
 
 static unsigned streams;
 
@@ -14,7 +20,7 @@ error_t_ cudaStreamCreateWithPriority(stream **out, unsigned flags, int priority
   stream *made = out ? malloc(sizeof *made) : NULL;
   if (!made) return note(INVALID_VALUE);
   lock();
-  *made = (stream){++streams, flags, priority};
+  *made = (stream){.number = ++streams, .flags = flags, .priority = priority};
   unlock();
   *out = made;
   return OK;
@@ -25,13 +31,20 @@ error_t_ cudaStreamCreateWithFlags(stream **out, unsigned flags) { return cudaSt
 
 error_t_ cudaStreamDestroy(stream *on) {
   if ((word)on <= 2) return note(INVALID_HANDLE);
+  leave_capture(on);
   free(on);
   return OK;
 }
 
-error_t_ cudaStreamSynchronize(stream *on) { return OK; }
-error_t_ cudaStreamQuery(stream *on) { return OK; }
-error_t_ cudaStreamWaitEvent(stream *on, event *e, unsigned flags) { return OK; }
+error_t_ cudaStreamSynchronize(stream *on) { return is_capturing(on) ? note(900) : settle(); }
+error_t_ cudaStreamQuery(stream *on) { return is_capturing(on) ? note(900) : settle(); }
+
+error_t_ cudaStreamWaitEvent(stream *on, event *e, unsigned flags) {
+  if (!e) return note(INVALID_HANDLE);
+  if (e->captured) return note(capture_wait(on, e->captured, e->nodes, e->count));
+  return is_capturing(on) && flags ? note(capture(on, &(work){.kind = N_WAIT, .event = e})) : OK;
+}
+
 error_t_ cudaStreamSetAttribute(stream *on, int what, const void *value) { return OK; }
 error_t_ cudaStreamCopyAttributes(stream *to, stream *from) { return OK; }
 
@@ -55,17 +68,13 @@ error_t_ cudaStreamGetDevice(stream *on, int *device) {
   return OK;
 }
 
-error_t_ cudaStreamIsCapturing(stream *on, int *status) {
-  *status = 0;
-  return OK;
-}
-
 error_t_ cudaStreamAddCallback(stream *on, void (*call)(stream *, error_t_, void *), void *data, unsigned flags) {
   call(on, OK, data);
   return OK;
 }
 
 error_t_ cudaLaunchHostFunc(stream *on, void (*call)(void *), void *data) {
+  if (is_capturing(on)) return note(capture(on, &(work){.kind = N_HOST, .host = {call, data}}));
   call(data);
   return OK;
 }
@@ -78,19 +87,28 @@ error_t_ cudaEventCreateWithFlags(event **out, unsigned flags) {
 error_t_ cudaEventCreate(event **out) { return cudaEventCreateWithFlags(out, 0); }
 
 error_t_ cudaEventDestroy(event *e) {
+  if (e) free(e->nodes);
   free(e);
   return OK;
 }
 
 error_t_ cudaEventRecord(event *e, stream *on) {
   if (!e) return note(INVALID_HANDLE);
-  *e = (event){nominal_ns, 1};
+  capture_event(on, &e->captured, &e->nodes, &e->count);
+  if (e->captured) return OK;
+  e->ns = nominal_ns;
+  e->recorded = 1;
   return OK;
 }
 
-error_t_ cudaEventRecordWithFlags(event *e, stream *on, unsigned flags) { return cudaEventRecord(e, on); }
-error_t_ cudaEventSynchronize(event *e) { return e ? OK : note(INVALID_HANDLE); }
-error_t_ cudaEventQuery(event *e) { return e ? OK : note(INVALID_HANDLE); }
+error_t_ record_event(void *e, stream *on) { return cudaEventRecord(e, on); }
+
+error_t_ cudaEventRecordWithFlags(event *e, stream *on, unsigned flags) {
+  if (is_capturing(on) && flags) return note(capture(on, &(work){.kind = N_RECORD, .event = e}));
+  return cudaEventRecord(e, on);
+}
+error_t_ cudaEventSynchronize(event *e) { return e ? settle() : note(INVALID_HANDLE); }
+error_t_ cudaEventQuery(event *e) { return e ? settle() : note(INVALID_HANDLE); }
 
 error_t_ cudaEventElapsedTime(float *ms, event *from, event *to) {
   if (!ms || !from || !to || !from->recorded || !to->recorded) return note(INVALID_HANDLE);
@@ -109,7 +127,6 @@ PER_THREAD(cudaStreamGetFlags);
 PER_THREAD(cudaStreamGetPriority);
 PER_THREAD(cudaStreamGetId);
 PER_THREAD(cudaStreamGetDevice);
-PER_THREAD(cudaStreamIsCapturing);
 PER_THREAD(cudaStreamAddCallback);
 PER_THREAD(cudaLaunchHostFunc);
 PER_THREAD(cudaEventRecord);

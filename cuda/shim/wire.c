@@ -15,6 +15,8 @@ static int control = -1;
 static word arena_start, arena_bytes;
 static pthread_mutex_t mutex;
 static __thread error_t_ last;
+static error_t_ failed; /* how a kernel ended */
+static int seen;        /* whether a call has waited for it: from then on every call fails */
 word nominal_ns;
 
 void end(const char *reason) {
@@ -81,8 +83,18 @@ error_t_ ask(unsigned what, const void *payload, size_t bytes, void **reply, siz
 }
 
 error_t_ note(error_t_ error) {
+  if (seen) error = failed;
   if (error) last = error;
   return error;
+}
+
+/* A kernel has ended with an error. As launches do not wait, a later call says so. */
+void fail(error_t_ error) { failed = error; }
+
+/* For calls that wait for kernels. */
+error_t_ settle(void) {
+  if (failed) seen = 1;
+  return note(OK);
 }
 
 error_t_ lacking(const char *name) {
@@ -100,12 +112,12 @@ error_t_ lacking(const char *name) {
 }
 
 error_t_ cudaGetLastError(void) {
-  error_t_ found = last;
+  error_t_ found = seen ? failed : last;
   last = OK;
   return found;
 }
 
-error_t_ cudaPeekAtLastError(void) { return last; }
+error_t_ cudaPeekAtLastError(void) { return seen ? failed : last; }
 
 #define ERRORS(E) \
   E(0, Success, "no error") E(1, ErrorInvalidValue, "invalid argument") \
@@ -131,7 +143,13 @@ error_t_ cudaPeekAtLastError(void) { return last; }
   E(713, ErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region") \
   E(719, ErrorLaunchFailure, "unspecified launch failure") \
   E(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") \
-  E(801, ErrorNotSupported, "operation not supported") E(999, ErrorUnknown, "unknown error")
+  E(801, ErrorNotSupported, "operation not supported") \
+  E(900, ErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing") \
+  E(902, ErrorStreamCaptureMerge, "operation would merge two captures") \
+  E(903, ErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began") \
+  E(906, ErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream") \
+  E(910, ErrorGraphExecUpdateFailure, "the graph differs too much from the one that it should update") \
+  E(999, ErrorUnknown, "unknown error")
 
 const char *cudaGetErrorName(error_t_ error) {
   switch (error) {

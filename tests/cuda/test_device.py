@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from rayplay.cuda.card import Card
 from rayplay.cuda.device import Device, code_of
+from rayplay.cuda.fatbin import PTX
 from rayplay.cuda.messages import Ask, Error, Fields
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES, DeviceMemory
-from tests.cuda.programs import DATA, binary_request, ptx_fatbin
+from tests.cuda.programs import DATA, binary_request, fatbin, image, ptx_fatbin
 
 KERNELS = (DATA / "kernels.ptx").read_text()
 WORD = struct.Struct("<Q")
@@ -67,6 +68,33 @@ def test_variables_have_an_address_before_a_launch_and_keep_it(device: Device) -
     address, size = struct.unpack("<QQ", found[0][1])
     assert size == 4
     assert device.memory.view(address, "int32", 1)[0] == 7  # its initial value
+
+
+CALLS = """.version 8.0
+.target sm_75
+.address_size 64
+.extern .func twice ();
+.visible .global .align 8 .u64 pointers[2] = {twice, kernel};
+.visible .entry kernel () { ret; }
+"""
+CALLED = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .func twice () { ret; }
+"""
+
+
+def test_a_variable_holds_the_address_of_another_modules_function(device: Device) -> None:
+    images = fatbin(image(PTX, 75, CALLS.encode())), fatbin(image(PTX, 90, CALLED.encode()))
+    _, data = ask(device, Ask.BINARY, binary_request(*images))
+    code, data = ask(device, Ask.VARIABLE, data + b"pointers")
+    address, size = struct.unpack("<QQ", data)
+    assert (code, size) == (Error.NONE, 16)
+    owner, kernel = device.memory.view(address, "uint64", 2).tolist()
+    assert owner == device.memory.function_address(("program-1.1.ptx", "twice"))
+    assert kernel != owner
+    major, minor = struct.unpack_from("<2Q", ask(device, Ask.CARD, b"")[1], 80)
+    assert (major, minor) == (7, 5)  # nvcc links libraries of newer architectures into a program
 
 
 def test_memory_that_was_freed_is_zero_and_gone(device: Device) -> None:

@@ -53,15 +53,28 @@ def test_textures_and_surfaces(host: Path, tmp_path: Path) -> None:
     assert ran(host, tmp_path, "images")[1] == ["images 0 0 2 5, 1 2 2"]
 
 
+def test_graphs_of_nodes(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "graph")
+    assert said == ["graph 0 4 3 9", "changed 0 7", "circle 0 cudaErrorInvalidValue"]
+    assert summary.ran.kernels == 2
+
+
+def test_captured_streams_become_a_graph(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "capture")
+    assert said == ["waiting cudaErrorStreamCaptureUnsupported", "before 0 6 0", "captured 0 3 12", "captured 0 3 none"]
+    assert summary.ran.kernels == 4
+    assert {each["stream"] for each in open_trace(tmp_path / "x.trace").manifest.launches} == {2}  # of the launch
+
+
 def test_errors_are_those_of_cuda(host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     summary, said = ran(host, tmp_path, "errors", "exit7")
     assert said == [
         "kernel cudaErrorInvalidDeviceFunction", "missing cudaErrorInvalidDeviceFunction",
         "block cudaErrorInvalidConfiguration", "grid cudaErrorInvalidConfiguration", "shared cudaErrorInvalidValue",
         "copy cudaErrorInvalidValue", "symbol cudaErrorInvalidSymbol", "past cudaErrorInvalidValue",
-        "graph cudaErrorNotSupported", "last cudaErrorNotSupported, then cudaSuccess",
+        "handle cudaErrorNotSupported", "last cudaErrorNotSupported, then cudaSuccess",
     ]  # fmt: skip
-    assert capfd.readouterr().err.count("rayplay: cudaGraphCreate is not supported") == 1
+    assert capfd.readouterr().err.count("rayplay: cudaIpcGetMemHandle is not supported") == 1
     assert summary.code == 7
     assert not (tmp_path / "x.trace").exists()  # no kernel ran
 
@@ -78,8 +91,11 @@ def test_the_device_is_the_chosen_gpu(host: Path, tmp_path: Path) -> None:
 def test_a_kernel_that_fails_leaves_no_trace(host: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"outside: host13-0.ptx:\d+: st.global.* 4,096 bytes past the end"):
         ran(host, tmp_path, "copies", "outside")
-    said = (tmp_path / "said").read_text().splitlines()[-2:]
-    assert said == ["outside cudaErrorIllegalAddress", "again cudaErrorIllegalAddress"]
+    said = (tmp_path / "said").read_text().splitlines()[-5:]  # launches do not wait: the first call that does says it
+    assert said == [
+        "outside cudaSuccess", "last cudaSuccess", "waited cudaErrorIllegalAddress", "again cudaErrorIllegalAddress",
+        "last cudaErrorIllegalAddress",
+    ]  # fmt: skip
     assert not list(tmp_path.glob("*.trace"))
 
 

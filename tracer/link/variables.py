@@ -12,7 +12,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import CONSTANT_BYTES, VARIABLE_BYTES
 from rayplay.ptx.ir import Function, Module, Variable
 from rayplay.ptx.numbers import TYPE_BYTES
-from rayplay.tracer.link.functions import symbol_names
+from rayplay.tracer.link.functions import definition, symbol_names
 from rayplay.tracer.link.layout import align_up, place
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.images import OPAQUE_TYPES, declared_sampler, is_reference, place_sampler
@@ -89,7 +89,7 @@ def place_variables(
             key = (module.source_name, function.name)
             places[key] = memory.function_address(key)
     for module, variable, address in fresh:
-        _relocate(module, variable, address, places, memory)
+        _relocate(module, variable, address, places, memory, modules)
     return {key: number for number, key in enumerate(places)}, np.array(list(places.values()), np.uint64)
 
 
@@ -143,15 +143,21 @@ def _place_reference(module: Module, variable: Variable, functions: Functions, m
 
 
 def _relocate(
-    module: Module, variable: Variable, address: int, places: dict[tuple[str, str], int], memory: DeviceMemory
+    module: Module,
+    variable: Variable,
+    address: int,
+    places: dict[tuple[str, str], int],
+    memory: DeviceMemory,
+    modules: list[Module],
 ) -> None:
-    """Write the addresses that an initialiser names."""
+    """Write the addresses that an initialiser names; a function may be of another of the ``modules``."""
     size = TYPE_BYTES[variable.type.rpartition(".")[2]]
     for offset, symbol in variable.relocations:
         key = (module.source_name, symbol.name)
         target = places.get(key)
-        if target is None and symbol.name in module.functions and not module.functions[symbol.name].is_entry:
-            target = memory.function_address(key)
+        if target is None and symbol.name in module.functions:  # a kernel too: an address that nothing can call
+            owner, _ = definition(module, symbol.name, modules)
+            target = memory.function_address((owner.source_name, symbol.name))
         if target is None:
             raise UserError(
                 f"{module.source_name}:{variable.position.line}: {variable.name}: its initialiser names {symbol.name}, "

@@ -32,7 +32,8 @@ def hand_over(w: Warps, warp: int, reason: int) -> bool:
     base = _base(w, warp, top)
     lane, level, entry = _next(w, warp, base, top, _header(w, warp, base)[ACTIVATION.turn])
     if level < 0 or not _has_room(w, warp, level, top):
-        _header(w, warp, top)[ACTIVATION.parted] = 0
+        if joins:
+            _header(w, warp, top)[ACTIVATION.parted] = 0
         return False
     _header(w, warp, base)[ACTIVATION.turn] = (lane + 1) % LANES
     while level >= 0 and _has_room(w, warp, level, top):

@@ -27,7 +27,8 @@ def take_turn(header: np.ndarray, stack: np.ndarray, limit: int, reason: int) ->
         gather(header, stack)
     lane, lanes, entry = _next(header, stack, int(header[ACTIVATION.turn]))
     if entry < 0 or header[ACTIVATION.depth] + 2 > limit:
-        header[ACTIVATION.parted] = 0
+        if reason == STOP.join:  # at the head of a loop others may wait to act together, with these lanes too
+            header[ACTIVATION.parted] = 0
         return False
     replace_entry(header, stack, entry, lanes, reason == STOP.join)
     header[ACTIVATION.turn] = (lane + 1) % LANES

@@ -47,6 +47,30 @@ int cudaGetDeviceProperties(void *, int);
 int cudaFuncGetAttributes(void *, const void *);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
 int cudaGraphCreate(void *, unsigned);
+struct kernel_node { const void *kernel; dim3 grid, block; unsigned shared; void **arguments, **extra; };
+struct fill_node { void *to; size_t pitch; unsigned value, size; size_t width, height; };
+struct host_node { void (*call)(void *); void *data; };
+int cudaGraphAddMemcpyNode1D(void *, void *, void **, size_t, void *, const void *, size_t, int);
+int cudaGraphAddKernelNode(void *, void *, void **, size_t, const struct kernel_node *);
+int cudaGraphAddMemsetNode(void *, void *, void **, size_t, const struct fill_node *);
+int cudaGraphAddHostNode(void *, void *, void **, size_t, const struct host_node *);
+int cudaGraphExecKernelNodeSetParams(void *, void *, const struct kernel_node *);
+int cudaGraphAddDependencies(void *, void **, void **, const void *, size_t);
+int cudaGraphInstantiate(void *, void *, unsigned long long);
+int cudaGraphExecUpdate(void *, void *, void *);
+int cudaGraphLaunch(void *, void *);
+int cudaGraphGetNodes(void *, void *, size_t *);
+int cudaGraphDestroy(void *);
+int cudaGraphExecDestroy(void *);
+int cudaStreamBeginCapture(void *, int);
+int cudaStreamEndCapture(void *, void *);
+int cudaStreamWaitEvent(void *, void *, unsigned);
+int cudaStreamSynchronize(void *);
+int cudaMemcpyAsync(void *, const void *, size_t, int, void *);
+int cudaMemsetAsync(void *, int, size_t, void *);
+int cudaMallocAsync(void *, size_t, void *);
+int cudaFreeAsync(void *, void *);
+int cudaIpcGetMemHandle(void *, void *);
 const char *cudaGetErrorName(int);
 
 static const unsigned char fatbin[] __attribute__((aligned(8))) = {
@@ -155,7 +179,7 @@ static void part_errors(void) {
   printf("copy %s\n", cudaGetErrorName(cudaMemcpy(host, host, 4, 1)));
   printf("symbol %s\n", cudaGetErrorName(cudaMemcpyToSymbol(host, host, 4, 0, 1)));
   printf("past %s\n", cudaGetErrorName(cudaMemcpyToSymbol(factors, host, 4, 8, 1)));
-  printf("graph %s\n", cudaGetErrorName(cudaGraphCreate(&none, 0) | cudaGraphCreate(&none, 0)));
+  printf("handle %s\n", cudaGetErrorName(cudaIpcGetMemHandle(&none, none) | cudaIpcGetMemHandle(&none, none)));
   printf("last %s", cudaGetErrorName(cudaGetLastError()));
   printf(", then %s\n", cudaGetErrorName(cudaGetLastError()));
 }
@@ -176,21 +200,78 @@ static void part_device(void) {
   printf("time %d %.6f\n", error, ms);
 }
 
+static float seen[4], back[4];
+static void look(void *data) { memcpy(data, back, sizeof back); }
+
+/* A graph of nodes: 2 x + 1, then with other arguments 2 (2 x + 1) + 1; nodes may be added before those they need. */
+static void part_graph(void) {
+  float host[4] = {1, 2, 3, 4}, *from, *to, set[2] = {2, 1};
+  int count = 4, error = cudaMalloc(&from, 16) | cudaMalloc(&to, 16) | cudaMemcpyToSymbol(factors, set, 8, 0, 1);
+  void *graph, *ready, *nodes[4], *arguments[] = {&from, &to, &count};
+  size_t found;
+  struct kernel_node work = {scale, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL};
+  struct host_node call = {look, seen};
+  error |= cudaGraphCreate(&graph, 0) | cudaGraphAddMemcpyNode1D(&nodes[2], graph, NULL, 0, back, to, 16, 2);
+  error |= cudaGraphAddHostNode(&nodes[3], graph, &nodes[2], 1, &call);
+  error |= cudaGraphAddMemcpyNode1D(&nodes[0], graph, NULL, 0, from, host, 16, 1);
+  error |= cudaGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &work);
+  error |= cudaGraphAddDependencies(graph, &nodes[1], &nodes[2], NULL, 1) | cudaGraphInstantiate(&ready, graph, 0);
+  count = 0; /* arguments are kept when a node is made */
+  error |= cudaGraphGetNodes(graph, NULL, &found) | cudaGraphLaunch(ready, NULL);
+  printf("graph %d %zu %g %g\n", error, found, seen[0], seen[3]);
+  float *other = to;
+  int all = 4;
+  void *again[] = {&other, &to, &all};
+  work.arguments = again;
+  error = cudaGraphExecKernelNodeSetParams(ready, nodes[1], &work) | cudaGraphLaunch(ready, NULL);
+  printf("changed %d %g\n", error, seen[0]);
+  error = cudaGraphAddDependencies(graph, &nodes[3], &nodes[0], NULL, 1);
+  printf("circle %d %s\n", error, cudaGetErrorName(cudaGraphInstantiate(&again[0], graph, 0)));
+  error = cudaGraphExecDestroy(ready) | cudaGraphDestroy(graph);
+}
+
+/* Two streams become one graph; memory that it takes is its own, and nothing runs before it is launched. */
+static void part_capture(void) {
+  float host[4] = {1, 2, 3, 4}, *from, *to, set[2] = {3, 0};
+  void *stream, *side, *fork, *join, *graph, *ready;
+  struct { int result; void *at, *from; } updated;
+  size_t found;
+  int error = cudaMalloc(&to, 16) | cudaStreamCreate(&stream) | cudaStreamCreate(&side) | cudaEventCreate(&fork);
+  error |= cudaEventCreate(&join) | cudaMemcpyToSymbol(factors, set, 8, 0, 1) | cudaMemset(to, 0, 16);
+  for (int pass = 0; pass < 2; pass++) {
+    error |= cudaStreamBeginCapture(stream, 0) | cudaEventRecord(fork, stream) | cudaStreamWaitEvent(side, fork, 0);
+    error |= cudaMallocAsync(&from, 16, stream) | cudaMemcpyAsync(from, host, 16, 1, stream);
+    error |= cudaMemsetAsync(to, 255, 16, side) | cudaEventRecord(join, side) | cudaStreamWaitEvent(stream, join, 0);
+    error |= scaled(from, to, 4 - pass, stream) | cudaFreeAsync(from, stream) | cudaMemcpyAsync(back, to, 16, 2, stream);
+    if (!pass) printf("waiting %s\n", cudaGetErrorName(cudaStreamSynchronize(stream)));
+    error |= cudaStreamEndCapture(stream, &graph) | cudaGraphGetNodes(graph, NULL, &found);
+    if (!pass) printf("before %d %zu %g\n", error, found, back[3]);
+    error |= pass ? cudaGraphExecUpdate(ready, graph, &updated) : cudaGraphInstantiate(&ready, graph, 0);
+    error |= cudaGraphLaunch(ready, side) | cudaGraphLaunch(ready, side);
+    printf("captured %d %g %s\n", error, back[0], back[3] == 12 ? "12" : "none");
+  }
+}
+
 static void part_outside(void) {
   float *to;
   cudaMalloc(&to, 4);
+  cudaGetLastError();
   printf("outside %s\n", cudaGetErrorName(launch(outside, 1, 1, (void *[]){&to}, NULL)));
+  printf("last %s\n", cudaGetErrorName(cudaGetLastError()));
+  printf("waited %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
   printf("again %s\n", cudaGetErrorName(launch(outside, 1, 1, (void *[]){&to}, NULL)));
+  printf("last %s\n", cudaGetErrorName(cudaGetLastError()));
 }
 
 int main(int count, char **words) {
   struct { const char *name; void (*run)(void); } parts[] = {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
-      {"errors", part_errors}, {"device", part_device}, {"outside", part_outside}};
+      {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
+      {"graph", part_graph}, {"capture", part_capture}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
-    for (int k = 0; k < 7; k++)
+    for (int k = 0; k < 9; k++)
       if (!strcmp(parts[k].name, words[i])) parts[k].run();
   }
   return cudaDeviceSynchronize();

@@ -83,6 +83,17 @@ def test_ctas_meet(barrier: str) -> None:
     assert len(np.unique(warps)) == GRID * BLOCK // 32
 
 
+@pytest.mark.parametrize("barrier", [GRID_BARRIER, SPIN_BARRIER])
+def test_a_lane_that_waited_for_other_ctas_has_its_warp_back(barrier: str) -> None:
+    """Lanes that wait at the barrier for the one that spins do not go on without it."""
+    ballot = (
+        "setp.eq.u32 %p6, %r1, %r1; vote.sync.ballot.b32 %r30, %p6, -1; not.b32 %r30, %r30; add.u32 %r4, %r4, %r30;"
+    )
+    given = arguments()
+    out = both(kernel(barrier + ballot), list(given), grid=(GRID, 1, 1), block=(BLOCK, 1, 1), cooperative=True)
+    assert np.array_equal(out.buffers[2], given[0].sum(dtype=np.uint32) + np.arange(GRID * BLOCK, dtype=np.uint32))
+
+
 def test_a_launch_file_says_that_its_launch_is_cooperative(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(HEADER + kernel(GRID_BARRIER))
     threads, buffers = GRID * BLOCK, {"values": GRID * BLOCK, "sums": GRID, "totals": GRID * BLOCK, "word": 1}

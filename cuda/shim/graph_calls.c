@@ -1,0 +1,268 @@
+/* The calls of the interface that make, change and launch graphs. */
+#include "graphs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { UPDATE_TOPOLOGY = 2, UPDATE_KIND = 3, UPDATE_FAILED = 910 };
+
+error_t_ cudaGraphCreate(graph **out, unsigned flags) {
+  *out = calloc(1, sizeof **out);
+  return *out ? OK : note(NO_MEMORY);
+}
+
+error_t_ cudaGraphDestroy(graph *g) { return drop_graph(g), OK; }
+error_t_ cudaGraphExecDestroy(graph *g) { return drop_graph(g), OK; }
+error_t_ cudaGraphClone(graph **out, graph *g) { return *out = copy_graph(g), OK; }
+
+static error_t_ add(node **out, graph *g, node *const *needs, size_t count, work given) {
+  if (!g || (count && !needs)) return note(INVALID_VALUE);
+  node *made = add_node(g, needs, count, &given);
+  if (!made) return note(INVALID_VALUE);
+  *out = made;
+  return OK;
+}
+
+static error_t_ copy_1d(work *out, void *to, const void *from, size_t bytes) {
+  *out = copy_of(to, bytes, from, bytes, bytes, 1);
+  return OK;
+}
+
+static error_t_ copy_to(work *out, const void *symbol, const void *from, size_t bytes, size_t offset) {
+  void *to = NULL;
+  error_t_ error = symbol_place(symbol, offset, bytes, &to);
+  return error ? error : copy_1d(out, to, from, bytes);
+}
+
+static error_t_ copy_from(work *out, void *to, const void *symbol, size_t bytes, size_t offset) {
+  void *from = NULL;
+  error_t_ error = symbol_place(symbol, offset, bytes, &from);
+  return error ? error : copy_1d(out, to, from, bytes);
+}
+
+static error_t_ change(node *n, int kind, const work *given) {
+  return note(!n || n->work.kind != kind ? INVALID_VALUE : set_work(n, given));
+}
+
+/* Kinds of nodes with their parameters: add, and change in a graph and in one that can be launched. */
+#define KIND_OF_NODE(name, type, made) \
+  error_t_ cudaGraphAdd##name##Node(node **out, graph *g, node *const *needs, size_t count, const type *p) { \
+    return add(out, g, needs, count, (work)made); \
+  } \
+  error_t_ cudaGraph##name##NodeSetParams(node *n, const type *p) { return change(n, ((work)made).kind, &(work)made); } \
+  error_t_ cudaGraphExec##name##NodeSetParams(graph *g, node *n, const type *p) { \
+    return change(copy_in(g, n), ((work)made).kind, &(work)made); \
+  }
+#define BRACED(...) {__VA_ARGS__}
+KIND_OF_NODE(Kernel, kernel_work, BRACED(.kind = N_KERNEL, .kernel = *p))
+KIND_OF_NODE(Memcpy, box, BRACED(.kind = N_COPY, .copy = *p))
+KIND_OF_NODE(Memset, fill_work, BRACED(.kind = N_FILL, .fill = *p))
+KIND_OF_NODE(Host, host_work, BRACED(.kind = N_HOST, .host = *p))
+
+#define COPY_NODE(name, fill, ...) \
+  error_t_ cudaGraphAddMemcpyNode##name(node **out, graph *g, node *const *needs, size_t count, __VA_ARGS__, int kind) { \
+    work made; \
+    error_t_ error = fill; \
+    return error ? note(error) : add(out, g, needs, count, made); \
+  } \
+  error_t_ cudaGraphMemcpyNodeSetParams##name(node *n, __VA_ARGS__, int kind) { \
+    work made; \
+    error_t_ error = fill; \
+    return error ? note(error) : change(n, N_COPY, &made); \
+  } \
+  error_t_ cudaGraphExecMemcpyNodeSetParams##name(graph *g, node *n, __VA_ARGS__, int kind) { \
+    work made; \
+    error_t_ error = fill; \
+    return error ? note(error) : change(copy_in(g, n), N_COPY, &made); \
+  }
+COPY_NODE(1D, copy_1d(&made, to, from, bytes), void *to, const void *from, size_t bytes)
+COPY_NODE(ToSymbol, copy_to(&made, symbol, from, bytes, offset), const void *symbol, const void *from, size_t bytes, size_t offset)
+COPY_NODE(FromSymbol, copy_from(&made, to, symbol, bytes, offset), void *to, const void *symbol, size_t bytes, size_t offset)
+
+error_t_ cudaGraphKernelNodeGetParams(node *n, kernel_work *out) { return *out = n->work.kernel, OK; }
+error_t_ cudaGraphMemcpyNodeGetParams(node *n, box *out) { return *out = n->work.copy, OK; }
+error_t_ cudaGraphMemsetNodeGetParams(node *n, fill_work *out) { return *out = n->work.fill, OK; }
+error_t_ cudaGraphHostNodeGetParams(node *n, host_work *out) { return *out = n->work.host, OK; }
+error_t_ cudaGraphChildGraphNodeGetGraph(node *n, graph **out) { return *out = n->work.child, OK; }
+error_t_ cudaGraphEventRecordNodeGetEvent(node *n, void **out) { return *out = n->work.event, OK; }
+error_t_ cudaGraphEventWaitNodeGetEvent(node *n, void **out) { return *out = n->work.event, OK; }
+error_t_ cudaGraphMemFreeNodeGetParams(node *n, void **out) { return *out = n->work.memory, OK; }
+
+error_t_ cudaGraphAddChildGraphNode(node **out, graph *g, node *const *needs, size_t count, graph *child) {
+  return child && child != g ? add(out, g, needs, count, (work){.kind = N_GRAPH, .child = child}) : note(INVALID_VALUE);
+}
+
+error_t_ cudaGraphExecChildGraphNodeSetParams(graph *g, node *n, graph *child) {
+  return change(copy_in(g, n), N_GRAPH, &(work){.kind = N_GRAPH, .child = child});
+}
+
+error_t_ cudaGraphAddEmptyNode(node **out, graph *g, node *const *needs, size_t count) {
+  return add(out, g, needs, count, (work){.kind = N_EMPTY});
+}
+
+error_t_ cudaGraphAddEventRecordNode(node **out, graph *g, node *const *needs, size_t count, void *event) {
+  return add(out, g, needs, count, (work){.kind = N_RECORD, .event = event});
+}
+
+error_t_ cudaGraphAddEventWaitNode(node **out, graph *g, node *const *needs, size_t count, void *event) {
+  return add(out, g, needs, count, (work){.kind = N_WAIT, .event = event});
+}
+
+typedef struct { char pool[88]; const void *access; size_t access_count, bytes; void *out; } allocation;
+
+/* Memory of a graph is taken when the node is made, and stays: a free does nothing, the next launch has it again. */
+error_t_ cudaGraphAddMemAllocNode(node **out, graph *g, node *const *needs, size_t count, allocation *given) {
+  error_t_ error = take(given->bytes, 256, OF_GRAPH, &given->out);
+  return error ? note(error) : add(out, g, needs, count, (work){.kind = N_TAKE, .memory = given->out});
+}
+
+error_t_ cudaGraphAddMemFreeNode(node **out, graph *g, node *const *needs, size_t count, void *memory) {
+  return range_at(memory) ? add(out, g, needs, count, (work){.kind = N_FREE, .memory = memory}) : note(INVALID_VALUE);
+}
+
+error_t_ cudaDeviceGraphMemTrim(int device) { return OK; }
+error_t_ cudaDeviceSetGraphMemAttribute(int device, int what, void *value) { return OK; }
+error_t_ cudaDeviceGetGraphMemAttribute(int device, int what, void *value) { return *(word *)value = graph_memory(), OK; }
+
+static error_t_ list(node *const *from, size_t have, node **out, size_t *count) {
+  if (out) memcpy(out, from, (have < *count ? have : *count) * sizeof *out);
+  *count = have;
+  return OK;
+}
+
+error_t_ cudaGraphGetNodes(graph *g, node **out, size_t *count) { return list(g->nodes, g->count, out, count); }
+
+error_t_ cudaGraphGetRootNodes(graph *g, node **out, size_t *count) {
+  size_t found = 0;
+  for (size_t i = 0; i < g->count; i++)
+    if (!g->nodes[i]->need_count && found++ < *count && out) out[found - 1] = g->nodes[i];
+  *count = found;
+  return OK;
+}
+
+static error_t_ edges(graph *g, node **from, node **to, size_t *count) {
+  size_t found = 0;
+  for (size_t i = 0; i < g->count; i++)
+    for (size_t k = 0; k < g->nodes[i]->need_count; k++)
+      if (found++ < *count && from && to) {
+        from[found - 1] = g->nodes[i]->needs[k];
+        to[found - 1] = g->nodes[i];
+      }
+  *count = found;
+  return OK;
+}
+
+static error_t_ add_needs(node *const *from, node *const *to, size_t count) {
+  error_t_ error = OK;
+  for (size_t i = 0; i < count && !error; i++) error = add_need(from[i], to[i]);
+  return note(error);
+}
+
+#if CUDART > 12
+error_t_ cudaGraphGetEdges(graph *g, node **from, node **to, void *data, size_t *count) { return edges(g, from, to, count); }
+error_t_ cudaGraphNodeGetDependencies(node *n, node **out, void *data, size_t *count) { return list(n->needs, n->need_count, out, count); }
+error_t_ cudaGraphAddDependencies(graph *g, node *const *from, node *const *to, const void *data, size_t count) { return add_needs(from, to, count); }
+#else
+error_t_ cudaGraphGetEdges(graph *g, node **from, node **to, size_t *count) { return edges(g, from, to, count); }
+error_t_ cudaGraphNodeGetDependencies(node *n, node **out, size_t *count) { return list(n->needs, n->need_count, out, count); }
+error_t_ cudaGraphAddDependencies(graph *g, node *const *from, node *const *to, size_t count) { return add_needs(from, to, count); }
+#endif
+
+error_t_ cudaGraphNodeGetType(node *n, int *out) { return *out = n->work.kind, OK; }
+
+error_t_ cudaGraphNodeFindInClone(node **out, node *origin, graph *clone) {
+  *out = copy_in(clone, origin);
+  return *out ? OK : note(INVALID_VALUE);
+}
+
+enum { IS_COOPERATIVE = 2 };
+
+error_t_ cudaGraphKernelNodeSetAttribute(node *n, int what, const int *value) {
+  if (what == IS_COOPERATIVE) n->work.cooperative = *value;
+  return OK;
+}
+
+error_t_ cudaGraphKernelNodeGetAttribute(node *n, int what, int *value) {
+  memset(value, 0, 64);
+  if (what == IS_COOPERATIVE) *value = n->work.cooperative;
+  return OK;
+}
+
+error_t_ cudaGraphKernelNodeCopyAttributes(node *to, node *from) { return to->work.cooperative = from->work.cooperative, OK; }
+
+error_t_ cudaGraphInstantiateWithFlags(graph **out, graph *g, unsigned long long flags) {
+  if (!out || !g || !is_ordered(g)) return note(INVALID_VALUE);
+  *out = copy_graph(g);
+  return OK;
+}
+
+#if CUDART > 11
+error_t_ cudaGraphInstantiate(graph **out, graph *g, unsigned long long flags) { return cudaGraphInstantiateWithFlags(out, g, flags); }
+error_t_ cudaGraphInstantiate_v12000(graph **out, graph *g, unsigned long long flags) { return cudaGraphInstantiateWithFlags(out, g, flags); }
+#else
+error_t_ cudaGraphInstantiate(graph **out, graph *g, node **at, char *log, size_t bytes) { return cudaGraphInstantiateWithFlags(out, g, 0); }
+#endif
+
+typedef struct { unsigned long long flags; stream *upload; node *at; int result; } instantiation;
+error_t_ cudaGraphInstantiateWithParams(graph **out, graph *g, instantiation *given) {
+  given->result = 0;
+  return cudaGraphInstantiateWithFlags(out, g, given->flags);
+}
+
+error_t_ cudaGraphExecGetFlags(graph *g, unsigned long long *flags) { return *flags = 0, OK; }
+error_t_ cudaGraphUpload(graph *g, stream *on) { return OK; }
+
+error_t_ cudaGraphNodeSetEnabled(graph *g, node *n, unsigned enabled) {
+  node *found = copy_in(g, n);
+  if (!found) return note(INVALID_VALUE);
+  found->disabled = !enabled;
+  return OK;
+}
+
+error_t_ cudaGraphNodeGetEnabled(graph *g, node *n, unsigned *enabled) {
+  node *found = copy_in(g, n);
+  if (!found) return note(INVALID_VALUE);
+  *enabled = !found->disabled;
+  return OK;
+}
+
+/* 0 where the work of ``from`` can take the place of that of ``to``, node by node; else why not, and where. */
+static int differ(const graph *to, const graph *from, node **at) {
+  if (to->count != from->count) return UPDATE_TOPOLOGY;
+  for (size_t i = 0; i < to->count; i++) {
+    const node *a = to->nodes[i], *b = from->nodes[i];
+    *at = from->nodes[i];
+    if (a->need_count != b->need_count) return UPDATE_TOPOLOGY;
+    for (size_t k = 0; k < a->need_count; k++)
+      if (a->needs[k]->at != b->needs[k]->at) return UPDATE_TOPOLOGY;
+    if (a->work.kind != b->work.kind) return UPDATE_KIND;
+  }
+  *at = NULL;
+  return 0;
+}
+
+static error_t_ update(graph *to, graph *from, node **at, int *result) {
+  *result = differ(to, from, at);
+  if (*result) return note(UPDATE_FAILED);
+  for (size_t i = 0; i < to->count; i++) set_work(to->nodes[i], &from->nodes[i]->work);
+  return OK;
+}
+
+#if CUDART > 11
+typedef struct { int result; node *at, *from; } update_result;
+error_t_ cudaGraphExecUpdate(graph *to, graph *from, update_result *out) {
+  *out = (update_result){0, NULL, NULL};
+  return update(to, from, &out->at, &out->result);
+}
+#else
+error_t_ cudaGraphExecUpdate(graph *to, graph *from, node **at, int *result) { return update(to, from, at, result); }
+#endif
+
+error_t_ cudaGraphLaunch(graph *g, stream *on) {
+  if (!g) return note(INVALID_VALUE);
+  return note(is_capturing(on) ? capture(on, &(work){.kind = N_GRAPH, .child = g}) : run_graph(g, on));
+}
+
+PER_THREAD(cudaGraphLaunch);
+PER_THREAD(cudaGraphUpload);
+PER_THREAD(cudaGraphInstantiateWithParams);
