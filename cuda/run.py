@@ -94,7 +94,7 @@ def run_program(
 
     The trace appears when the program has ended, whatever its exit code, and only if it launched a kernel. Raises
     ``UserError`` for a program that cannot be run, and for the first kernel that ends with an error; there is no trace
-    then. A failed assertion is none: programs expect some, and CUDA too says it and leaves the rest to the program.
+    then. A failed assertion raises nothing: programs expect some, and CUDA too says it and leaves the rest to them.
     """
     program = Path(command[0])
     if not program.is_file():

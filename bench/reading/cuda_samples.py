@@ -83,7 +83,7 @@ def measure(name: str, sources: list[Path], include: list[Path], words: list[str
 
 
 def verdict(said: str) -> str:
-    """What the last line of a program that speaks of its own check says."""
+    """The result in the last line of a program that speaks of its own check."""
     lines = [line for line in said.splitlines() if not line.startswith(OURS)]
     found = [match for line in lines if (match := VERDICT.search(line))]
     if not found:
