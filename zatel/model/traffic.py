@@ -67,7 +67,11 @@ class Stream(NamedTuple):
     executed: np.ndarray
 
 
-def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = lambda tables, share: None) -> Stream:
+def unseen(tables: dict[str, Columns], share: float) -> None:
+    """Leave the rows of a batch alone."""
+
+
+def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = unseen) -> Stream:
     """Read and check the requests of a trace in one pass, after ``expect_program``.
 
     seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
