@@ -107,7 +107,7 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     """
     end, checked, follows = 0, np.int64(-1), False
     for row in range(rows.instruction.size):
-        start, hint, before, inside, first = end, end, np.int64(-1), np.int64(0), end
+        start, hint, before, inside, first = end, end, -1, 0, end
         of, place, lanes, address = rows.instruction[row], rows.offset[row], rows.lane_mask[row], np.int64(0)
         size = max(static.access_bytes[of], 1)
         for lane in range(LANES):

@@ -74,7 +74,7 @@ def to_bytes(arrays: Arrays) -> bytes:
     ``numpy.savez`` copies everything three times more and reads it through checksums, which the seal makes needless.
     """
     head = json.dumps([(name, one.dtype.str, one.shape) for name, one in arrays.items()]).encode()
-    parts = [head + b" " * (-(len(head) + 1) % ALIGNED_BYTES) + b"\n"]
+    parts: list[bytes | memoryview] = [head + b" " * (-(len(head) + 1) % ALIGNED_BYTES) + b"\n"]
     for one in arrays.values():
         parts += [np.ascontiguousarray(one).data, bytes(-one.nbytes % ALIGNED_BYTES)]
     return b"".join(parts)
