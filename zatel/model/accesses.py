@@ -105,7 +105,7 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     Lanes mostly ask for what their neighbour asked for, so its line is tried first. An address that lies as many
     threads' bytes of local memory further as its lane is the same word of another thread: no division finds it.
     """
-    end, checked, follows = 0, np.int64(-1), False
+    end = 0
     for row in range(rows.instruction.size):
         start, hint, before, inside, first = end, end, -1, 0, end
         of, place, lanes, address = rows.instruction[row], rows.offset[row], rows.lane_mask[row], np.int64(0)
@@ -131,18 +131,7 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
                 continue
             before = -1
             if space == GLOBAL:
-                word, last = address >> 2, (address + size - 1) >> 2
-                while word <= last:
-                    line, upto = word >> 5, min(last, word | 31)
-                    if line != checked:
-                        checked, follows = line, is_followed(line, only)
-                    if follows:
-                        asked = ((1 << (upto - word + 1)) - 1) << (word & 31)
-                        from_sector, to_sector = (word & 31) >> 3, (upto & 31) >> 3
-                        sectors = ((1 << (to_sector - from_sector + 1)) - 1) << from_sector
-                        hint = touch(line, asked, sectors, start, end, hint, out, words)
-                        end = max(end, hint + 1)
-                    word = upto + 1
+                end, hint = touch_global(address, size, only, start, end, hint, out, words)
         for further in range(place, rows.offset[row + 1]):
             line, word = rows.address[further] >> 7, rows.address[further] >> 2 & 31
             if is_followed(line, only):
@@ -151,6 +140,23 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
             mark_stores(start, end, out, words)
         out.offset[row + 1] = end
     return end
+
+
+@loop
+def touch_global(
+    address: int, size: int, only: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
+) -> tuple[int, int]:
+    """Add the bytes that a lane asks of global memory, as ``touch`` does; return the new end, and the line's row."""
+    word, last = address >> 2, (address + size - 1) >> 2
+    while word <= last:
+        line, upto = word >> 5, min(last, word | 31)
+        if (start <= hint < end and out.line[hint] == line) or is_followed(line, only):
+            asked = ((1 << (upto - word + 1)) - 1) << (word & 31)
+            sector, more = (word & 31) >> 3, ((upto & 31) >> 3) - ((word & 31) >> 3)
+            hint = touch(line, asked, ((2 << more) - 1) << sector, start, end, hint, out, words)
+            end = max(end, hint + 1)
+        word = upto + 1
+    return end, hint
 
 
 @loop

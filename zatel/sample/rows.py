@@ -110,7 +110,7 @@ class Filtered(MemorySource):
 def read_rows(trace: Trace, held: Held | None, chosen: np.ndarray, first: np.ndarray) -> Rows:
     """Take the rows of the ``chosen``, bool[warps].
 
-    held   rows taken earlier; those of other warps are read.
+    held   rows taken earlier; rows of others are read.
     first  int32[nodes], first warp that fetches each BVH record, -1 for none.
     """
     tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}

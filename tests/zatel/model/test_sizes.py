@@ -35,7 +35,7 @@ def test_requests_are_those_of_the_bytes_one_by_one(seed: int) -> None:
     rows, expected = [], []
     for instruction, mask in zip(of, masks, strict=True):
         lanes = [lane for lane in range(32) if mask >> lane & 1]
-        near = BEGIN + 4 * rng.integers(0, 8) + OWN * np.array(lanes)  # the same words of each thread, but for some
+        near = BEGIN + 4 * rng.integers(0, 8) + OWN * np.array(lanes)  # the same words of most threads
         far = np.where(rng.random(len(lanes)) < 0.5, BEGIN + 4 * rng.integers(0, 900, len(lanes)), near)
         local = np.where(rng.random(len(lanes)) < rng.choice([0.0, 0.3]), far, near)
         elsewhere = 4096 + size[instruction] * rng.integers(0, 40, len(lanes)) + rng.choice([0, 2])
