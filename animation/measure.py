@@ -80,7 +80,8 @@ def _replayed(path: Path, method: Method) -> Row:
 def _estimated(path: Path, method: Method) -> Row:
     assert method.gpu is not None
     trace = open_trace(path)
-    work = read_work(trace, keep=False)  # a frame is estimated once, and the store keeps the answer
+    drawn = method.fraction, method.seed
+    work = read_work(trace, keep=False, drawn=drawn)  # a frame is estimated once, and the store keeps the answer
     found = estimate(trace, method.gpu, method.fraction, method.seed, work)
     khz = method.gpu.sm.clock_khz
     metrics: dict[str, float | None] = {}

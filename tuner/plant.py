@@ -127,7 +127,8 @@ def _replayed(result: Result, gpu: Gpu, steps: int) -> Measured:
 
 def _estimated(path: Path, gpu: Gpu, fraction: float) -> Measured:
     trace = open_trace(path)
-    found = estimate(trace, gpu, fraction, work=read_work(trace, keep=False))  # the frame's trace goes at once
+    work = read_work(trace, keep=False, drawn=(fraction, 1))  # the frame's trace goes at once
+    found = estimate(trace, gpu, fraction, work=work)
     missed = [found.metrics[f"{level}_miss_rate"] or 0.0 for level in ("l1d", "l2")]
     cycles = found.metrics["gpu_cycles"]
     assert cycles is not None

@@ -34,12 +34,12 @@ def load(name: str) -> bytes | None:
     if key is None:
         return None
     try:
-        data = (folder / name).read_bytes()
+        with open(folder / name, "rb") as file:
+            head, data = file.read(len(MAGIC) + TAG_BYTES), file.read()
     except OSError:
         return None
-    head = len(MAGIC) + TAG_BYTES
-    if hmac.compare_digest(data[:head], MAGIC + _tag(key, name, data[head:])):
-        return data[head:]
+    if hmac.compare_digest(head, MAGIC + _tag(key, name, data)):
+        return data
     print(f"warning: {folder / name}: is damaged; it is made again", file=sys.stderr)
     return None
 
@@ -58,7 +58,7 @@ def keep(name: str, data: bytes) -> None:
     path = folder / name
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial = _written(path.parent, MAGIC + _tag(key, name, data) + data)
+        partial = _written(path.parent, MAGIC + _tag(key, name, data), data)
         try:
             os.replace(partial, path)
         except OSError:
@@ -140,12 +140,12 @@ def _tag(key: bytes, name: str, data: bytes) -> bytes:
     return digest.digest()
 
 
-def _written(folder: Path, data: bytes) -> Path:
+def _written(folder: Path, *parts: bytes) -> Path:
     """A file of mode 0600 with these bytes on the disk, under a hidden name."""
     handle, name = tempfile.mkstemp(prefix=".", dir=folder)
     try:
         with open(handle, "wb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fsync(handle)
     except BaseException:

@@ -62,7 +62,7 @@ def scale(
 
     workers  as in ``estimate_many``.
     """
-    work = work or read_work(trace)
+    work = work or read_work(trace, drawn=(models[0].fraction, seed))
     found = []
     for model in models:
         counts = model.sms, model.controllers

@@ -34,7 +34,7 @@ class Static(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of ``accesses``, int64: instruction, lanes and offset of each, and the addresses."""
+    """Rows of ``accesses``: instruction and lanes of each, uint32; offset of each and the addresses, int64."""
 
     instruction: np.ndarray
     lane_mask: np.ndarray
@@ -62,55 +62,80 @@ def read_static(trace: Trace) -> Static:
     return Static(table["access_bytes"].astype(np.int64), stores, space, begin, end, thread_bytes)
 
 
-def lines_of(columns: dict[str, np.ndarray] | None, static: Static, shift: int = 0) -> Accesses:
+class Room:
+    """Memory for the requests of one batch of accesses after another, asked of the system once."""
+
+    def __init__(self) -> None:
+        self._arrays = np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint32)
+
+    def of(self, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lines, sectors and words of as many requests, with any values; the next call gives the same memory."""
+        if rows > len(self._arrays[0]):
+            self._arrays = np.empty(rows, np.int64), np.empty(rows, np.uint16), np.empty(rows, np.uint32)
+        return self._arrays
+
+
+def lines_of(
+    columns: dict[str, np.ndarray] | None, static: Static, shift: int = 0, room: Room | None = None
+) -> Accesses:
     """Requests of a batch of ``accesses``; ``None`` stands for a trace without the table.
 
     shift  of set sampling: of global memory one of 2^``shift`` lines.
+    room   for line and sectors, which the next call with it overwrites; memory of their own when ``None``.
     """
     if columns is None:
         none = np.zeros(0, np.int64)
         return Accesses(none, none, np.zeros(1, np.int64), none, np.zeros(0, np.uint16))
-    warp, visit, instruction, lanes, offset = (
-        columns[name].astype(np.int64) for name in ("warp_id", "visit", "instruction_id", "lane_mask", "address_offset")
-    )
-    rows = Rows(instruction, lanes, offset, columns["address"].astype(np.int64))
-    room = len(rows.address) * (int(static.access_bytes.max(initial=4)) // 4 + 2)
-    found = Accesses(
-        warp, visit, np.zeros(len(warp) + 1, np.int64), np.empty(room, np.int64), np.empty(room, np.uint16)
-    )
-    count = explode(rows, static, (1 << shift) - 1, found, np.zeros(room, np.uint32))
-    return found._replace(line=found.line[:count].copy(), sectors=found.sectors[:count].copy())
+    warp, visit = (columns[name].astype(np.int64) for name in ("warp_id", "visit"))
+    offset, address = (columns[name].view(np.int64) for name in ("address_offset", "address"))
+    rows = Rows(columns["instruction_id"], columns["lane_mask"], offset, address)
+    most = len(address) * (int(static.access_bytes.max(initial=4)) // 4 + 2)
+    line, sectors, words = (room or Room()).of(most)
+    found = Accesses(warp, visit, np.zeros(len(warp) + 1, np.int64), line, sectors)
+    count = explode(rows, static, (1 << shift) - 1, found, words)
+    return found._replace(line=line[:count], sectors=sectors[:count])
 
 
 @loop
 def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndarray) -> int:
-    """Fill the requests of ``out``; ``words``, uint32 zeros, gets the words of the line that each request covers.
+    """Fill the requests of ``out``; ``words``, uint32, gets the words of the line that each request covers.
 
     only  mask of ``is_followed``.
+
+    Lanes mostly ask for what their neighbour asked for, so its line is tried first. An address that lies as many
+    threads' bytes of local memory further as its lane is the same word of another thread: no division finds it.
     """
     end = 0
     for row in range(rows.instruction.size):
-        start, of = end, rows.instruction[row]
-        place, lanes = rows.offset[row], rows.lane_mask[row]
+        start, hint, before, inside, first = end, end, -1, 0, end
+        of, place, lanes, address = rows.instruction[row], rows.offset[row], rows.lane_mask[row], np.int64(0)
+        size = max(static.access_bytes[of], 1)
         for lane in range(LANES):
             if not (lanes >> lane) & 1:
                 continue
-            address = rows.address[place]
+            previous, address = address, rows.address[place]
             place += 1
-            space, size = static.space[of], max(static.access_bytes[of], 1)
+            space = static.space[of]
             if space == GENERIC:
                 space = LOCAL if static.local_begin <= address < static.local_end else GLOBAL
             if space == LOCAL:
-                inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
+                if before < 0 or address - previous != (lane - before) * static.thread_bytes:
+                    inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
+                hint = first
                 for word in range(inside >> 2, max((inside >> 2) + 1, (inside + size) >> 2)):
-                    end = touch(LOCAL_LINES + word, lane, start, end, out, words)
-            elif space == GLOBAL:
-                for word in range(address >> 2, ((address + size - 1) >> 2) + 1):
-                    if is_followed(word >> 5, only):
-                        end = touch(word >> 5, word & 31, start, end, out, words)
+                    hint = touch(LOCAL_LINES + word, 1 << lane, 1 << (lane >> 3), start, end, hint, out, words)
+                    first = hint if word == inside >> 2 else first
+                    hint += 1
+                    end = max(end, hint)
+                before = lane
+                continue
+            before = -1
+            if space == GLOBAL:
+                end, hint = touch_global(address, size, only, start, end, hint, out, words)
         for further in range(place, rows.offset[row + 1]):
-            if is_followed(rows.address[further] >> 7, only):
-                end = touch(rows.address[further] >> 7, rows.address[further] >> 2 & 31, start, end, out, words)
+            line, word = rows.address[further] >> 7, rows.address[further] >> 2 & 31
+            if is_followed(line, only):
+                end = max(end, touch(line, 1 << word, 1 << (word >> 3), start, end, start, out, words) + 1)
         if static.stores[of]:
             mark_stores(start, end, out, words)
         out.offset[row + 1] = end
@@ -118,17 +143,40 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
 
 
 @loop
-def touch(line: int, word: int, start: int, end: int, out: Accesses, words: np.ndarray) -> int:
-    """Add a word of a line to an access whose requests begin at ``start``; return their new end."""
-    row = start
-    while row < end and out.line[row] != line:
-        row += 1
+def touch_global(
+    address: int, size: int, only: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
+) -> tuple[int, int]:
+    """Add the bytes that a lane asks of global memory, as ``touch`` does; return the new end, and the line's row."""
+    word, last = address >> 2, (address + size - 1) >> 2
+    while word <= last:
+        line, upto = word >> 5, min(last, word | 31)
+        if (start <= hint < end and out.line[hint] == line) or is_followed(line, only):
+            asked = ((1 << (upto - word + 1)) - 1) << (word & 31)
+            sector, more = (word & 31) >> 3, ((upto & 31) >> 3) - ((word & 31) >> 3)
+            hint = touch(line, asked, ((2 << more) - 1) << sector, start, end, hint, out, words)
+            end = max(end, hint + 1)
+        word = upto + 1
+    return end, hint
+
+
+@loop
+def touch(
+    line: int, asked: int, sectors: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
+) -> int:
+    """Add the words ``asked`` of a line to an access whose requests are the rows ``start`` to ``end``.
+
+    Returns the row of the line, ``end`` for a new one. ``hint`` is the row to look at first.
+    """
+    row = hint
+    if not (start <= hint < end and out.line[hint] == line):
+        row = start
+        while row < end and out.line[row] != line:
+            row += 1
     if row == end:
         out.line[row], out.sectors[row], words[row] = line, 0, 0
-        end += 1
-    out.sectors[row] |= 1 << (word >> 3)
-    words[row] |= np.uint32(1) << np.uint32(word)
-    return end
+    out.sectors[row] |= sectors
+    words[row] |= np.uint32(asked)
+    return row
 
 
 @loop

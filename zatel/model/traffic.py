@@ -22,11 +22,11 @@ from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.model.accesses import LOCAL_LINES, lines_of, read_static
+from rayplay.zatel.model.accesses import LOCAL_LINES, Room, lines_of, read_static
 from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
-from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, walk
+from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, looks, walk
 from rayplay.zatel.model.windows import WINDOWS, window_bounds
 
 LINE_BYTES = 128
@@ -67,7 +67,11 @@ class Stream(NamedTuple):
     executed: np.ndarray
 
 
-def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = lambda tables, share: None) -> Stream:
+def unseen(tables: dict[str, Columns], share: float) -> None:
+    """Leave the rows of a batch alone."""
+
+
+def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = unseen) -> Stream:
     """Read and check the requests of a trace in one pass, after ``expect_program``.
 
     seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
@@ -80,11 +84,13 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
     guard, length = Guard(trace), trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
     line, sectors = node_lines(trace)
     procedural = trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")
-    nodes = Nodes(line, sectors, np.full(len(line), -1, np.int64), procedural)
+    procedural = procedural if procedural.any() else procedural[:0]
+    first_fetch = np.full(len(line), -1, np.int64)
+    nodes = Nodes(line, sectors, first_fetch, procedural, looks(line, first_fetch, 0))
     steps, count, records, issued, executed = np.zeros((5, trace.rows("warps")), np.int64)
     pieces, unbound = list[list[np.ndarray]](), list[int]()
     phases, lengths = [np.zeros(1, np.int64)], list[np.ndarray]()
-    base = shift = 0
+    base, shift, room = 0, 0, Room()
     present, static = (
         {name: REPLAYED_COLUMNS[name] for name in REPLAYED_COLUMNS if name in trace.tables},
         read_static(trace),
@@ -94,15 +100,17 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
         seen(tables, last / len(steps))
         add_instructions(tables["visits"], length, issued, executed)
         np.add.at(records, tables["rays"]["warp_id"], np.diff(tables["rays"]["node_offset"].astype(np.int64)))
-        rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static, shift)
+        rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static, shift, room)
         for kept, found in zip((phases, lengths), phases_of(rays, accesses, first, last), strict=True):
             kept.append(found)
-        room = 2 * (len(rays.node) + procedural[rays.node & NODE_BITS].sum()) + len(accesses.line)
-        out = Requested(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.uint16), count)
+        entered = procedural[rays.node & NODE_BITS].sum() if len(procedural) else 0
+        most = 2 * (len(rays.node) + entered) + len(accesses.line)
+        out = Requested(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.uint16), count)
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
-        shift = bounded(pieces, unbound, count, shift, last / len(steps))
+        if (fewer := bounded(pieces, unbound, count, shift, last / len(steps))) != shift:
+            shift, nodes = fewer, nodes._replace(look=looks(line, first_fetch, fewer))
     columns = [list(column) for column in zip(*pieces, strict=True)]
     del pieces
     step, lines, asked = (joined(column) for column in columns)

@@ -6,11 +6,12 @@ import numpy as np
 
 from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
-from rayplay.zatel.model.follow import is_followed, loop
+from rayplay.zatel.model.follow import followed, is_followed, loop
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
 NODE_BITS = np.uint32(0x7FFFFFFF)
+UNSEEN, FOLLOWED = 1, 2  # bits of ``Nodes.look``
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
 
 
@@ -27,13 +28,15 @@ class Rays(NamedTuple):
 class Nodes(NamedTuple):
     """BVH records: line, sectors of the line (a bit each), first warp to fetch the record or -1.
 
-    procedural  bool[nodes], procedural primitives.
+    procedural  bool[nodes], procedural primitives; empty without any.
+    look        uint8[nodes], what the next fetch of a record must do, from ``looks``: mostly nothing.
     """
 
     line: np.ndarray
     sectors: np.ndarray
     first: np.ndarray
     procedural: np.ndarray
+    look: np.ndarray
 
 
 class Requested(NamedTuple):
@@ -43,6 +46,11 @@ class Requested(NamedTuple):
     line: np.ndarray
     sectors: np.ndarray
     owned: np.ndarray
+
+
+def looks(line: np.ndarray, first: np.ndarray, shift: int) -> np.ndarray:
+    """Bits of each record, uint8[nodes]: no warp fetched it before; set sampling follows its line."""
+    return np.asarray((first < 0) * np.uint8(UNSEEN) | followed(line, shift) * np.uint8(FOLLOWED), np.uint8)
 
 
 @loop
@@ -99,7 +107,8 @@ def trace_call(
     of, longest = rays.warp[begin], 0
     for ray in range(begin, end):
         longest = max(longest, rays.offset[ray + 1] - rays.offset[ray])
-        rows = enter(rays, ray, nodes, steps[of], rows, out)
+        if nodes.procedural.size:
+            rows = enter(rays, ray, nodes, steps[of], rows, out)
     for step in range(longest):
         start = rows
         for ray in range(begin, end):
@@ -108,9 +117,10 @@ def trace_call(
                 continue
             record = rays.node[place]
             node = np.int64(record & NODE_BITS)
-            if nodes.first[node] < 0:
-                nodes.first[node] = of
-            if is_followed(nodes.line[node], only):
+            look = nodes.look[node]
+            if look & UNSEEN:
+                nodes.first[node], nodes.look[node] = of, look & FOLLOWED
+            if look & FOLLOWED:
                 rows = ask(nodes.line[node], nodes.sectors[node], steps[of] + step, start, rows, out)
             if record > NODE_BITS:
                 own = HIT_LINES + 2 * (base + place)

@@ -21,7 +21,8 @@ from rayplay.formats.guard.heap import trim_heap
 from rayplay.formats.laws.expect import expect_program
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
-from rayplay.zatel.model.traffic import Stream, read_stream
+from rayplay.zatel.model.sizes import Sizes, read_sizes
+from rayplay.zatel.model.traffic import Stream, read_stream, unseen
 from rayplay.zatel.sample.draw import Sample, draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
@@ -51,14 +52,14 @@ class Work(NamedTuple):
 
     stream       memory requests.
     cta          int64[warps], CTA of each in launch order.
-    held         their rows, where they were read and fit into memory.
+    held         rows of the sample that was drawn before they were read, if any.
     kept         of the trace, in the user's cache.
     cpu_seconds  processor time of reading.
     """
 
     stream: Stream
     cta: np.ndarray
-    held: Held
+    held: Held | None
     kept: Kept
     cpu_seconds: float
 
@@ -113,23 +114,26 @@ class Estimate(NamedTuple):
         return rows
 
 
-def read_work(trace: Trace, keep: bool = True) -> Work:
+def read_work(trace: Trace, keep: bool = True, drawn: tuple[float, int] | None = None) -> Work:
     """All warps' work, from the cache or from one pass over the trace.
 
-    keep  whether later commands on the trace find in the cache what this one learns.
+    keep   whether later commands on the trace find in the cache what this one learns.
+    drawn  fraction and seed of the sample that will be replayed first: its rows are taken in the same pass.
 
-    Raises the errors of ``check_inputs`` and ``read_stream``.
+    Raises the errors of ``check_inputs`` and ``read_stream``, and with ``drawn`` of ``draw``.
     """
     check_inputs(trace)
-    held, kept, begun = Held(), Kept(trace if keep else None), time.process_time()
+    kept, begun, held = Kept(trace if keep else None), time.process_time(), None
     expect_program(trace)
+    cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
     if arrays := kept.load("stream"):
-        stream, held.batches = unpacked(arrays), None
+        stream = unpacked(arrays)
     else:
-        stream = read_stream(trace, held.add)
+        if drawn:
+            held = Held(trace, draw(auxiliary(read_sizes(trace), cta), *drawn).chosen[cta])
+        stream = read_stream(trace, held.add if held else unseen)
         trim_heap()
         kept.keep(packed(stream), "stream")
-    cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
     return Work(stream, cta, held, kept, time.process_time() - begun)
 
 
@@ -170,7 +174,7 @@ def estimate_many(
     counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
     """
     check_inputs(trace, gpus)
-    work = work or read_work(trace)
+    work = work or read_work(trace, drawn=(checked_fraction(fraction), seed))
     return [conclude(one) for one in replay_samples(trace, gpus, fraction, seed, work, workers, counts)]
 
 
@@ -272,8 +276,13 @@ def _interval(steps: int, part: Machine) -> int:
 
 def sample(work: Work, fraction: float, seed: int) -> Sample:
     """Draw CTAs balanced on steps, squared steps, records and instructions."""
-    columns = (work.stream.steps, work.stream.steps**2, work.stream.records, work.stream.issued)
-    return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
+    return draw(auxiliary(work.stream, work.cta), fraction, seed)
+
+
+def auxiliary(of: Stream | Sizes, cta: np.ndarray) -> np.ndarray:
+    """Auxiliary variables of each CTA, float64[CTAs, 4]."""
+    columns = (of.steps, of.steps**2, of.records, of.issued)
+    return np.stack([np.bincount(cta, column) for column in columns], axis=1)
 
 
 def confidence(

@@ -22,34 +22,40 @@ from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
 
 LEFT_OUT = ("image", "copies", "threads", "cooperative")
-HELD_BYTES = 3 << 29
 SAMPLE_BYTES = 1 << 30  # rows of a sample that are kept in memory for its replay; of a larger one, none
 
 
 class Held:
-    """Batches of all warps' rows, while they promise at most ``HELD_BYTES``; a second pass decodes no more of them.
+    """Rows of a sample drawn before the trace was read, taken as its batches pass: no second pass decodes them.
 
-    batches  tables of each batch, in order; ``None`` when they are too large.
+    chosen  bool[warps], the sample.
+    parts   of each table, in order; ``None`` once they promise more than ``SAMPLE_BYTES``.
     """
 
-    def __init__(self) -> None:
-        self.batches: list[dict[str, Columns]] | None = []
-        self._bytes = 0
+    def __init__(self, trace: Trace, chosen: np.ndarray) -> None:
+        self.chosen = chosen
+        self.parts: dict[str, list[Columns]] | None = {}
+        self._layout, self._bytes = trace.layout, 0
 
     def add(self, tables: dict[str, Columns], share: float) -> None:
-        """Take one more batch; ``share`` of all warps, with it."""
-        self._bytes += sum(values.nbytes for columns in tables.values() for values in columns.values())
-        if self.batches is None or self._bytes > HELD_BYTES * max(share, PROMISE):
-            self.batches = None
-        else:
-            self.batches.append(tables)
+        """Take the sample's rows of one more batch; ``share`` of all warps, with it."""
+        if self.parts is None:
+            return
+        for name, columns in tables.items():
+            part = take(self._layout.table(name), columns, self.chosen[columns["warp_id"]])
+            self._bytes += sum(values.nbytes for values in part.values())
+            self.parts.setdefault(name, []).append(part)
+        if self._bytes > SAMPLE_BYTES * max(share, PROMISE):
+            self.parts = None
 
-    def pieces(self, trace: Trace, name: str) -> Iterator[Columns]:
-        """The columns of a table that a replay reads, piece after piece, from memory or from ``trace``."""
-        if self.batches is None:
-            yield from trace.batches(name, REPLAYED_COLUMNS[name])
-        else:
-            yield from (tables[name] for tables in self.batches)
+    def tables(self, chosen: np.ndarray) -> dict[str, Columns] | None:
+        """The rows of the ``chosen``; ``None`` where others were taken, or none."""
+        if self.parts is None or not np.array_equal(chosen, self.chosen):
+            return None
+        for name, parts in self.parts.items():
+            columns = [self._layout.table(name).column(column) for column in REPLAYED_COLUMNS[name]]
+            self.parts[name] = [concatenate(columns, parts)]
+        return {name: whole for name, (whole,) in self.parts.items()}
 
 
 class Rows(NamedTuple):
@@ -101,14 +107,15 @@ class Filtered(MemorySource):
                 yield {name: values for name, values in taken.items() if owner in columns or name != owner.name}
 
 
-def read_rows(trace: Trace, held: Held, chosen: np.ndarray, first: np.ndarray) -> Rows:
+def read_rows(trace: Trace, held: Held | None, chosen: np.ndarray, first: np.ndarray) -> Rows:
     """Take the rows of the ``chosen``, bool[warps].
 
+    held   rows taken earlier; rows of others are read.
     first  int32[nodes], first warp that fetches each BVH record, -1 for none.
     """
     tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}
     did = [name for name in REPLAYED_COLUMNS if name in trace.tables]
-    taken = _taken(trace, held, chosen, did)
+    taken = (held.tables(chosen) if held else None) or _taken(trace, chosen, did)
     if taken is not None:
         return Rows(tables | taken, *held_before(trace, [taken["rays"]["node"]], chosen, first), {})
     pieces = trace.batches("rays", ["warp_id", "node"])
@@ -117,24 +124,24 @@ def read_rows(trace: Trace, held: Held, chosen: np.ndarray, first: np.ndarray) -
     return Rows(tables, *held_before(trace, nodes, chosen, first), left)
 
 
-def _taken(trace: Trace, held: Held, chosen: np.ndarray, names: list[str]) -> dict[str, Columns] | None:
+def _taken(trace: Trace, chosen: np.ndarray, names: list[str]) -> dict[str, Columns] | None:
     """The rows of the ``chosen`` in these tables; ``None`` once they promise more than ``SAMPLE_BYTES``."""
     tables: dict[str, Columns] = {}
     before = 0.0
     for name in names:
         table, parts, taken, read = trace.layout.table(name), list[Columns](), 0, 0
-        for piece in held.pieces(trace, name):
+        for piece in trace.batches(name, REPLAYED_COLUMNS[name]):
             parts.append(take(table, piece, chosen[piece["warp_id"]]))
             taken += sum(values.nbytes for values in parts[-1].values())
             read += len(piece["warp_id"])
-            if read and before + taken * trace.rows(name) / read > SAMPLE_BYTES and held.batches is None:
+            if read and before + taken * trace.rows(name) / read > SAMPLE_BYTES:
                 return None
         tables[name] = concatenate([table.column(column) for column in REPLAYED_COLUMNS[name]], parts)
         before += taken
     return tables
 
 
-def kept_rows(trace: Trace, held: Held, kept: Kept, chosen: np.ndarray, first: np.ndarray) -> Rows:
+def kept_rows(trace: Trace, held: Held | None, kept: Kept, chosen: np.ndarray, first: np.ndarray) -> Rows:
     """``read_rows``, of which the cache keeps the rows of what the warps did."""
     if found := known_rows(trace, kept, chosen):
         return found

@@ -31,7 +31,7 @@ def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: W
     found: list[Estimate] = []
     fraction = cheapest([forecast(trace, gpu, of, one, ERRORS) for one in fractions(of)], target, False)
     while fraction < 1.0 and len(found) < MOST_SAMPLES:
-        work = work or read_work(trace)
+        work = work or read_work(trace, drawn=(fraction, seed))
         found.append(estimate(trace, gpu, fraction, seed, work))
         width = half_width(found[-1])
         if width <= target:

@@ -126,11 +126,9 @@ def test_local_memory_belongs_to_the_place_or_the_warp(trace: Trace) -> None:
 
 
 def test_what_others_fetch_first_is_held(trace: Trace) -> None:
-    held = Held()
-    stream = read_stream(trace, held.add)
-    chosen = np.zeros(len(stream.steps), bool)
-    chosen[1::2] = True
-    line = read_rows(trace, held, chosen, stream.first).line
+    chosen = np.arange(trace.rows("warps")) % 2 == 1
+    held = Held(trace, chosen)
+    line = read_rows(trace, held, chosen, read_stream(trace, held.add).first).line
     rays, lines = trace.read("rays", ["warp_id", "node"]), node_lines(trace)[0]
     owner = np.repeat(rays["warp_id"], np.diff(rays["node_offset"]).astype(np.int64))
     node = rays["node"] & 0x7FFFFFFF

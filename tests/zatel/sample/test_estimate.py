@@ -15,11 +15,12 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.expect import REPLAYED_COLUMNS
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
+from rayplay.zatel.model.traffic import read_stream, unseen
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import estimate, read_work
 from rayplay.zatel.sample.report import KEYS, as_json, table_text
-from rayplay.zatel.sample.rows import as_source, copies, read_rows
+from rayplay.zatel.sample.rows import Held, as_source, copies, read_rows
 from rayplay.zatel.sample.whole import is_small
 from rayplay.zatel.verbs.estimate import percentage
 
@@ -44,16 +45,16 @@ def test_all_ctas_are_the_full_replay_without_an_interval(path: Path) -> None:
     assert text.count("    0.0 %") == 7
 
 
-@pytest.mark.parametrize(("most", "least"), [(0, 0), (0, 1 << 30), (1 << 30, 0)])
-def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.MonkeyPatch, most: int, least: int) -> None:
-    monkeypatch.setattr("rayplay.zatel.sample.rows.HELD_BYTES", most)
-    monkeypatch.setattr("rayplay.zatel.sample.rows.SAMPLE_BYTES", least)
+@pytest.mark.parametrize("most", [0, 1 << 30])
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.MonkeyPatch, most: int, drawn: bool) -> None:
+    monkeypatch.setattr("rayplay.zatel.sample.rows.SAMPLE_BYTES", most)
     trace = open_trace(path)
-    warps, work = np.arange(trace.rows("warps")) % 3 == 0, read_work(trace)
-    assert (work.held.batches is None) == (most == 0)
-    rows = read_rows(trace, work.held, warps, work.stream.first)
+    warps = np.arange(trace.rows("warps")) % 3 == 0
+    held = Held(trace, warps) if drawn else None
+    rows = read_rows(trace, held, warps, read_stream(trace, held.add if held else unseen).first)
     line = np.array([trace.read("nodes", ["address"])["address"][0] // 128], np.int64)
-    assert bool(rows.left) == (most == least == 0)
+    assert bool(rows.left) == (most == 0)
     source = as_source(trace, rows._replace(line=line, sectors=np.array([3], np.uint8)), warps)
     part = Trace(source, trace.layout)
     for name, columns in REPLAYED_COLUMNS.items():
@@ -73,10 +74,9 @@ def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.Monkey
 
 def test_a_sample_that_is_read_again_gives_the_same_estimate(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, gpu = open_trace(path), load("mobile", GPU)
-    held = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False))
+    held = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False, drawn=(0.25, 1)))
     monkeypatch.setattr("rayplay.zatel.model.traffic.ORDERED", 64)
-    for name in ("HELD_BYTES", "SAMPLE_BYTES"):
-        monkeypatch.setattr(f"rayplay.zatel.sample.rows.{name}", 0)
+    monkeypatch.setattr("rayplay.zatel.sample.rows.SAMPLE_BYTES", 0)
     again = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False))
     assert (again.metrics, again.intervals, again.l2_share) == (held.metrics, held.intervals, held.l2_share)
     assert again.replayed.totals == held.replayed.totals

@@ -1,0 +1,49 @@
+"""Sizes of the work of every warp, from small columns alone: a sample is drawn before addresses are decoded."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.zatel.model.follow import loop
+
+
+class Sizes(NamedTuple):
+    """Steps, BVH records and instructions of each warp, int64[warps], as in ``traffic.Stream``."""
+
+    steps: np.ndarray
+    records: np.ndarray
+    issued: np.ndarray
+
+
+def read_sizes(trace: Trace) -> Sizes:
+    """Read the sizes. Rows that break a law, whose error comes with their reading in full, are left out."""
+    count = trace.rows("warps")
+    sizes, length = Sizes(*np.zeros((3, count), np.int64)), trace.read("blocks", ["instruction_count"])
+    instructions = length["instruction_count"].astype(np.int64)
+    for rows in trace.batches("visits", ["warp_id", "block_id"]):
+        known = (rows["warp_id"] < count) & (rows["block_id"] < len(instructions))
+        np.add.at(sizes.issued, rows["warp_id"][known], instructions[rows["block_id"][known]])
+    for rows in trace.batches("accesses", ["warp_id"]) if "accesses" in trace.tables else ():
+        np.add.at(sizes.steps, rows["warp_id"][rows["warp_id"] < count], 1)
+    call = np.array([-1, -1, 0], np.int64)
+    for rows in trace.batches("rays", ["warp_id", "visit", "node"]):
+        add_calls(rows["warp_id"], rows["visit"], rows["node_offset"].view(np.int64), sizes, call)
+    return sizes
+
+
+@loop
+def add_calls(warp: np.ndarray, visit: np.ndarray, offset: np.ndarray, sizes: Sizes, call: np.ndarray) -> None:
+    """Add rays: their records, and as steps the records of the longest ray of each trace call.
+
+    call  int64[3], warp and visit of the last ray, and steps of its call so far; goes from piece to piece.
+    """
+    for ray in range(warp.size):
+        owner, length = np.int64(warp[ray]), offset[ray + 1] - offset[ray]
+        if owner >= sizes.steps.size:
+            continue
+        if owner != call[0] or visit[ray] != call[1]:
+            call[0], call[1], call[2] = owner, np.int64(visit[ray]), 0
+        sizes.records[owner] += length
+        sizes.steps[owner] += max(length - call[2], 0)
+        call[2] = max(call[2], length)
