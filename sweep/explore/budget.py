@@ -10,6 +10,7 @@
 Points that nothing depends on are ``skipped``. Designs with such points have estimated objectives with intervals.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -230,7 +231,7 @@ class Race:
         for objective, sense in self.objectives.items():
             if objective not in self.metrics:
                 weights = self.plan.space.sweep.compare.cost if objective == COST else {objective: 1.0}
-                value = sum(weight * value_of(built, key) for key, weight in weights.items())
+                value = math.fsum(weight * value_of(built, key) for key, weight in weights.items())  # as ``compare``
                 found.append(value if sense == "min" else -value)
         return found
 
