@@ -95,7 +95,8 @@ def report(points: int, alone: tuple[float, float], few: Took, many: Took) -> No
         f" {many.points:.1f} s in points, {many.driver:.1f} s in the driver, {others:.1f} s elsewhere",
         f"two perfect halves of the loop: {halves:.1f} s; efficiency {100 * halves / many.wall:.0f} % (target 95),"
         f" by processor time {100 * points * alone[1] / spent:.0f} %",
-        f"points' share of all processor time: {100 * many.points / spent:.0f} %",
+        f"points' share of all processor time, the bound against a loop that holds its trace:"
+        f" {100 * many.points / spent:.0f} %",
         f"start: {start:.1f} s of processor time",
         f"a point: {1000 * each:.0f} ms of it, {1000 * (each - alone[1]):+.1f} ms against the loop's;"
         f" overhead outside its replay {1000 * outside:.1f} ms (target 20)",
