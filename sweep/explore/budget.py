@@ -4,13 +4,13 @@
    replayed on every trace, and a few designs that lie far apart on the cheapest one.
 2. ``surrogate`` says what these tell of all other points, ``front`` how surely each design is on the front, and which
    points would say most about the open ones for their seconds. These are replayed, and so on.
-3. When the expected number of designs that are judged wrongly is at most ``WRONG``, the designs on the front are
-   replayed on every trace. It ends when that changes nothing.
+3. It ends when the expected number of designs that are judged wrongly is at most ``WRONG``, by two opinions in a row.
+   ``exact`` asks for the front's values too: its designs are replayed on every trace, until that changes nothing.
 
-Points that nothing depends on are ``skipped``. Designs with such points are off the front; they have estimated
-objectives with intervals.
+Points that nothing depends on are ``skipped``. Designs with such points have estimated objectives with intervals.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ from rayplay.zatel.sample.replayed import part_of
 
 Drive = Callable[[Sequence[Job], str], Report]
 Group = tuple[str, str, str, int]  # gpu, plug-in, model, design
-WRONG = 0.05
+WRONG, OPINIONS = 0.05, 2
 DRAWS, STEPS, FEW_DRAWS, FEW_POINTS = 12, 3, 4, 300
 MOST_POINTS = 10_000  # whose covariances fit into memory
 ROUNDS = 48  # in which a sweep of any size would be replayed whole
@@ -56,8 +56,11 @@ class Spent(NamedTuple):
     wrong: float = 0.0
 
 
-def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spent]:
-    """Run a sweep until its front is decided. ``UserError`` for methods other than replay and for odd objectives."""
+def budgeted(name: str, found: Space, store: Store, how: How, exact_front: bool = False) -> tuple[Ran, Spent]:
+    """Run a sweep until its front is decided, or until the designs on it are replayed whole.
+
+    ``UserError`` for methods other than replay and for odd objectives.
+    """
     check(found)
     store.check_writable()
     with driving(how, found, store) as drive:
@@ -65,7 +68,7 @@ def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spen
         if rendering.failed:
             return Ran(plan, rendering), Spent(0.0, 0.0)
         remember(plan)
-        race = Race(plan, drive)
+        race = Race(plan, drive, exact_front)
         report = race.run()
     if not report.failed:
         keep_verdict(plan.name, store, race.skipped(), race.judged())
@@ -97,7 +100,8 @@ class Race:
     grid  points by design, then column: a replay of each trace and seed, a sample of each large one.
     """
 
-    def __init__(self, plan: Plan, drive: Drive) -> None:
+    def __init__(self, plan: Plan, drive: Drive, exact_front: bool = False) -> None:
+        self.exact_front = exact_front
         self.plan, self.drive, self.objectives = plan, drive, plan.space.sweep.compare.objectives
         self.metrics, self.report = metrics_of(self.objectives), Report([], [], {}, [])
         self.grid, self.traces, self.samples = _grid(plan)
@@ -123,7 +127,7 @@ class Race:
         first = points[self.base][: self.traces]
         few = spread(self.axes, self.base, len(self.axes) + 3)
         self._drive([*first, *(points[number][cheapest] for number in few)], "replay")
-        count = max(2, len(points) * self.traces // ROUNDS)
+        count, agreed = max(2, len(points) * self.traces // ROUNDS), 0
         while not self.report.failed:
             known = self._known()
             draws = [model.draws(known[:, :, at], *_length(known)) for at, model in enumerate(self.models)]
@@ -131,14 +135,15 @@ class Race:
             self.opinion = opinion(draws, whole, self.fixed, self.chance)
             missing = np.isnan(known[:, :, 0])
             doubt = float(self.opinion.doubt.sum())
+            agreed = agreed + 1 if doubt <= WRONG else 0
+            if 0 < agreed < OPINIONS:
+                continue  # the next opinion has other draws
             if doubt > WRONG:
                 few_now = int(np.clip(np.ceil(2.0 * doubt), 2, count))  # the fewer are open, the fewer at a time
                 chosen = most_telling(draws, self.opinion, missing, self._seconds(), few_now)
-            else:  # whatever is on the front was replayed
-                whole_ones = (
-                    missing & (self.opinion.on_front > 0.5)[:, None] & (np.arange(missing.shape[1]) < self.traces)
-                )
-                chosen = np.flatnonzero(whole_ones).tolist()
+            else:
+                of_front = (self.opinion.on_front > 0.5)[:, None] & (np.arange(missing.shape[1]) < self.traces)
+                chosen = np.flatnonzero(missing & of_front).tolist() if self.exact_front else []
             if not chosen:
                 break
             self._drive([points[at // known.shape[1]][at % known.shape[1]] for at in chosen], "replay")
@@ -226,7 +231,7 @@ class Race:
         for objective, sense in self.objectives.items():
             if objective not in self.metrics:
                 weights = self.plan.space.sweep.compare.cost if objective == COST else {objective: 1.0}
-                value = sum(weight * value_of(built, key) for key, weight in weights.items())
+                value = math.fsum(weight * value_of(built, key) for key, weight in weights.items())  # as ``compare``
                 found.append(value if sense == "min" else -value)
         return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.drive.run import How, run
-from rayplay.sweep.explore.budget import budgeted
+from rayplay.sweep.explore.budget import WRONG, budgeted
 from rayplay.sweep.explore.front import most_telling, opinion
 from rayplay.sweep.explore.parameters import axes_of, spread
 from rayplay.sweep.explore.surrogate import LEVEL, TINY, Draw, Surrogate
@@ -131,11 +131,15 @@ def study(**more: Any) -> dict[str, Any]:
 
 def test_a_budgeted_sweep_has_the_front_of_the_whole_one(tmp_path: Path) -> None:
     found, store = space(given(study())), Store(str(tmp_path / "s"))
-    few, spent = budgeted("study", found, store, How(workers=2))
+    decided, cheap = budgeted("study", found, store, How(workers=2))
+    first = compare(decided.plan, rows(decided.plan))
+    few, spent = budgeted("study", found, store, How(workers=2), exact_front=True)
     counts = few.plan.counts()
     assert counts.keys() == {"done", "skipped"}
-    assert 0 < spent.seconds < spent.full_seconds
+    assert 0 < cheap.seconds <= spent.seconds < spent.full_seconds
+    assert cheap.wrong <= WRONG
     front = compare(few.plan, rows(few.plan))
+    assert [first.designs[n].name for n in first.front] == [front.designs[n].name for n in front.front]
     assert spent.on_front == len(front.front)
     assert all(front.designs[number].missing == 0 for number in front.front)  # replayed on every trace
     bounds = {str(each.name): each.bounds["gpu_cycles"] for each in front.designs if each.bounds}
@@ -153,6 +157,25 @@ def test_a_budgeted_sweep_has_the_front_of_the_whole_one(tmp_path: Path) -> None
         if str(each.name) in bounds:
             judged_value = next(one for one in front.designs if one.name == each.name).values["gpu_cycles"]
             assert judged_value == pytest.approx(each.values["gpu_cycles"], rel=0.1)
+
+
+def test_values_of_the_front_are_exact_where_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rayplay.sweep.explore import budget
+
+    monkeypatch.setattr(budget, "WRONG", 99.0)  # the first two opinions decide, from few points
+    found, store = space(given(study())), Store(str(tmp_path / "s"))
+    plan = budgeted("study", found, store, How(workers=2))[0].plan
+    front = compare(plan, rows(plan))
+    estimated = [front.designs[number] for number in front.front if front.designs[number].missing]
+    assert estimated
+    for design in estimated:
+        low, high = design.bounds["gpu_cycles"]
+        assert low < design.values["gpu_cycles"] < high
+    plan = budgeted("study", found, store, How(workers=2), exact_front=True)[0].plan
+    front = compare(plan, rows(plan))
+    assert all(not front.designs[number].missing and not front.designs[number].bounds for number in front.front)
 
 
 def test_samples_of_large_traces_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
