@@ -1,10 +1,10 @@
 """Latencies of PTX operations as the assembler schedules them: stalls and waits in the control codes of machine code.
 
 From Volta on an instruction has 128 bits, 21 of them for control: cycles until the next one issues, a barrier that is
-released with its result where its latency varies, the barriers that it waits for. A chain of an operation is assembled by
-``ptxas``, in two lengths, and the codes are followed as a warp that is alone on its scheduler would: the difference is the
-operation's latency. Calls, which special operands take, are passed by. What the codes do not have, the latency of
-the special function unit, is the calibration row ``ptx:ex2.approx``. Source:
+released with its result where its latency varies, the barriers that it waits for. ``ptxas`` assembles a chain of an
+operation in two lengths. The codes are followed as a warp that is alone on its scheduler follows them; the difference
+is the operation's latency. Calls, which special operands take, are passed by. The codes do not have the latency of the
+special function unit: it is the calibration row ``ptx:ex2.approx``. Source:
 ``docs/sources/measurements.md#latencies-of-assembled-operations``.
 
 ``python -m silicon.assembled sm_90`` prints the operations of an architecture.

@@ -1,9 +1,9 @@
 """Throughput of ray tracing beside published frames a second: ratios between scenes, and between cards.
 
 The published frames have 2560x1440 pixels, 8 samples and paths of up to 16 bounces; scenes 1 and 4 are spheres in a
-program and a few triangles, which Rayplay has as ``wknd`` and ``cornell``. The same frame is traced with fewer pixels and
-one sample each; every sphere has a bottom level and an instance of its own, as in the program that was measured. Frames
-hold shading, accumulation and a driver, so that ratios alone are held to a bound.
+program and a few triangles, which Rayplay has as ``wknd`` and ``cornell``. The same frame is traced with fewer pixels,
+one sample each; every sphere has a bottom level and an instance of its own, as in the measured program. Frames hold
+shading, accumulation and a driver, so that ratios alone are held to a bound.
 Source: docs/sources/measurements.md#throughput-of-ray-tracing.
 """
 

@@ -13,8 +13,8 @@ NEVER_FITTED = ("card-gtx1650", "card-rtx3060ti", "card-rtx3070ti", "card-rtx308
 """Descriptions of cards with kernel times of which no row was used: they have their family's values."""
 
 SLOW_MEMORY, OF_MEMORY = "RTX 2060", ("add_row", "add_column", "grey")
-"""The measured card whose memory ran at 60 % of its bus, and the kernels that memory bounds: the published tables say to
-use its other rows alone (docs/sources/measurements.md#textbook-kernels)."""
+"""The measured card whose memory ran at 60 % of its bus, and kernels that memory bounds: its other rows alone are valid
+(docs/sources/measurements.md#textbook-kernels)."""
 
 
 @dataclass(frozen=True)

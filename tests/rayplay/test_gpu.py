@@ -61,7 +61,7 @@ def test_a_fit_finds_changed_values_again_and_says_what_stays(
     gpu = load("card-rtx3060", [f"{key}={number}" for key, number in changed.items()])
     (made,) = simulate_suite([gpu], ("l1_hit", "shared_load", "l2_hit")).values()
     rows = [(each.quantity, each.value, each.unit) for each in made]
-    rows += [("ptx:ex2.approx", 32, "cycles"), ("dram", 9000, "cycles")]  # no latency of a cache; a row that only checks
+    rows += [("ptx:ex2.approx", 32, "cycles"), ("dram", 9000, "cycles")]  # not fitted; not for calibration
     lines = [f"RTX 3060,{quantity},{value},{unit}" for quantity, value, unit in rows]
     (tmp_path / "measured.csv").write_text("\n".join(["gpu,quantity,value,unit", *lines]) + "\n")
     code, out, error = call("gpu", "fit", "measured.csv", "--like", "card-rtx3060", "--out", "mine.toml")

@@ -7,7 +7,16 @@ import pytest
 
 from rayplay.replay.gpu.description import load
 from rayplay.silicon.assembled import (
-    ALWAYS, BRANCH, CALLS, EXIT, MUFU_CYCLES, NO_BARRIER, OPERATIONS, Control, cycles, latency,
+    ALWAYS,
+    BRANCH,
+    CALLS,
+    EXIT,
+    MUFU_CYCLES,
+    NO_BARRIER,
+    OPERATIONS,
+    Control,
+    cycles,
+    latency,
 )  # fmt: skip
 
 CARDS = {"sm_80": "card-a100", "sm_86": "card-rtx3060", "sm_90": "card-h100"}

@@ -16,7 +16,7 @@ from rayplay.silicon.correlate import CALIBRATION, CHECK
 from rayplay.silicon.study import plot, tables
 from rayplay.silicon.study.collect import Study, at_clock
 from rayplay.silicon.study.page import WORST, write
-from rayplay.silicon.study.rays import RATIO, UNIT, traced, throughputs
+from rayplay.silicon.study.rays import RATIO, UNIT, throughputs, traced
 from rayplay.silicon.study.results import BANDWIDTH, LATENCY, THROUGHPUT, TIME, Compared, Results
 from rayplay.silicon.study.verdicts import verdicts
 
