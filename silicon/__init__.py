@@ -9,6 +9,7 @@ LAYERS = (
     "capture",
     "timing",
     "suite",
+    "assembled",
     "measure",
     "simulate",
     "correlate",

@@ -19,6 +19,8 @@ from rayplay.silicon.simulate import TracedSuite
 ROWS_OF = {"l1.latency_cycles": "l1_hit", "lsu.shared_latency_cycles": "shared_load", "l2.latency_cycles": "l2_hit"}
 """Values that are fitted unless others are named, and the row that each meets first."""
 LOWEST, HIGHEST = 1, 1000
+UNEXPLAINED = 0.02
+"""Relative error of a row that the fitted values leave: a whole cycle of 50."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class Fit:
-    """The description that a fit found, its values, and every calibration row with the error that stays."""
+    """The description that a fit found, its values, and every calibration row with the error that stays.
+
+    unread  quantities of the rows that only check, and were left out.
+    """
 
     gpu: Gpu
     moved: list[Moved]
     rows: list[correlate.Row]
+    unread: list[str]
 
     def assignments(self) -> list[str]:
         """The values as ``key=value``."""
@@ -52,6 +58,9 @@ class Fit:
             found = "-" if row.simulated is None else f"{row.simulated:.1f}"
             left = row.reason if row.error is None else f"{row.error:+.1%}"
             made.append(f"{row.quantity:<28}{row.measured:>10.1f}{found:>10}{left:>8}")
+        stays = [row.quantity for row in self.rows if row.error is None or abs(row.error) > UNEXPLAINED]
+        made.append(f"unexplained, more than {UNEXPLAINED:.0%} off or not compared: {', '.join(stays) or 'none'}")
+        made.append(f"rows that only check, not read: {', '.join(self.unread) or 'none'}")
         return made
 
 
@@ -77,7 +86,8 @@ def fit(
         replayed = _replayed(like, path, mine, traced)
         after = _least_squares(before, bounds, replayed)
         gpu = load(like, [f"{key}={number}" for key, number in after.items()])
-        return Fit(gpu, [Moved(key, before[key], after[key], bounds[key]) for key in bounds], replayed(after))
+        moved = [Moved(key, before[key], after[key], bounds[key]) for key in bounds]
+        return Fit(gpu, moved, replayed(after), [row["quantity"] for row in rows if row not in mine])
 
 
 def _value(gpu: Gpu, key: str) -> int:

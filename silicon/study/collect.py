@@ -89,7 +89,7 @@ class Study:
                 name = self.of_card.get(time.card, "")
                 reason = self.left_out(time, name)
                 modelled = None if reason else self.time(time, name, Path(folder), traces)
-                reason = reason or tables.reason_of(time.card, f"{time.kernel} {time.n}", time.source, "us")
+                reason = reason or tables.reason_of(time.card, f"{time.kernel} {time.n}", time.source)
                 yield Compared(
                     name, time.card, TIME, f"{time.kernel} {time.n}", "us", time.microseconds, modelled,
                     correlate.split_of(time.card, time.kernel), reason, time.source,

@@ -10,6 +10,7 @@ from rayplay.formats.place.publish import atomic_file
 from rayplay.silicon.correlate import CHECK, Errors
 from rayplay.silicon.study import plot, tables
 from rayplay.silicon.study.rays import RATIO
+from rayplay.silicon.study.rays import UNIT as PATHS
 from rayplay.silicon.study.results import BANDWIDTH, COLUMNS, LATENCY, THROUGHPUT, TIME, Compared
 from rayplay.silicon.study.verdicts import Verdict, groups, verdicts
 
@@ -80,6 +81,9 @@ def lines(
     yield f"\n## Rows more than {WORST:.0%} off\n"
     beyond = [row for row in compared if row.error is not None and abs(row.error) > WORST]
     yield from table("card|what|unit|measured|modelled|error|reason|source", map(row_cells, beyond))
+    yield "\n## Mechanisms\n"
+    yield "What explains those rows, by [silicon/study/reasons.toml](../../silicon/study/reasons.toml).\n"
+    yield from table("mechanism|rows|largest error", mechanisms(beyond))
     yield "\n## Not compared\n"
     reasons = [(row.kind, row.reason) for row in rows if row.modelled is None]
     counted = sorted({each: reasons.count(each) for each in reasons}.items())
@@ -89,6 +93,16 @@ def lines(
         "description|measured cards|check rows|calibration rows",
         ([name, ", ".join(cards), *split_counts(rows, name)] for name, cards in tables.descriptions().items()),
     )
+
+
+def mechanisms(beyond: Sequence[Compared]) -> Iterator[list[str]]:
+    """Rows that are far off by the mechanism that explains them, the most frequent first."""
+    found: dict[str, list[float]] = {}
+    for row in beyond:
+        named = (each.mechanism for each in tables.reasons() if each.fits(row.card, row.what, row.source))
+        found.setdefault(next(named, "not a figure" if row.unit == PATHS else "not known"), []).append(row.error or 0.0)
+    for name, errors in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield [name, str(len(errors)), f"{max(errors, key=abs):+.0%}"]
 
 
 def split_counts(rows: Sequence[Compared], name: str) -> list[str]:

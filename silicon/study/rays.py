@@ -1,12 +1,12 @@
 """Throughput of ray tracing beside published frames a second: ratios between scenes, and between cards.
 
 The published frames have 2560x1440 pixels, 8 samples and paths of up to 16 bounces; scenes 1 and 4 are spheres in a
-program and a few triangles, which Rayplay has as ``wknd`` and ``cornell``. Warps of 32 neighbouring pixels are drawn
-from the whole frame, one sample each. Frames hold shading, accumulation and a driver, so that ratios alone are held to
-a bound. Source: docs/sources/measurements.md#throughput-of-ray-tracing.
+program and a few triangles, which Rayplay has as ``wknd`` and ``cornell``. The same frame is traced with fewer pixels,
+one sample each; every sphere has a bottom level and an instance of its own, as in the measured program. Frames hold
+shading, accumulation and a driver, so that ratios alone are held to a bound.
+Source: docs/sources/measurements.md#throughput-of-ray-tracing.
 """
 
-import random
 import tempfile
 from collections.abc import Iterator
 from itertools import combinations
@@ -21,21 +21,23 @@ from rayplay.tracer.render import Request, render
 from rayplay.tracer.shading.config import PROGRAM_FOLDER, VARIANTS
 
 SCENES = {"1 WKND (Ray Tracing In One Weekend)": "wknd", "4 Cornell box": "cornell"}
-WIDTH, HEIGHT, LANES = 2560, 1440, 32
-WARPS, QUICK_WARPS = 4096, 256
+WIDTH, HEIGHT = 2560, 1440
+FRAME, QUICK_FRAME = (1024, 576), (160, 90)
+"""Pixels of the traced frame: 18,432 warps are 17 for each that an RTX 2080 Ti holds."""
+SPHERES = "apart"
 UNIT, RATIO = "Mpaths/s", "ratio"
 
 
 def throughputs(study: Study) -> list[Compared]:
     """Rows of the table: paths a second, then their ratios within a rig."""
-    warps = QUICK_WARPS if study.quick else WARPS
+    frame = QUICK_FRAME if study.quick else FRAME
     absolute: list[tuple[str, Compared]] = []
     with tempfile.TemporaryDirectory(prefix="rayplay-correlate-") as folder:
         traces: dict[str, Path] = {}
         for row in tables.rows_of(tables.RAYS):
             name, scene = study.of_card.get(row["gpu"], ""), SCENES.get(row["scene"], "")
             reason = left_out(study, row, name, scene)
-            paths = None if reason else paths_per_second(study, name, scene, warps, Path(folder), traces) / 1e6
+            paths = None if reason else paths_per_second(study, name, scene, frame, Path(folder), traces) / 1e6
             source = ", ".join(filter(None, (row["source"], row["note"])))
             value = float(row["gigapaths_per_s"] or 0) * 1e3
             unit = UNIT if row["gigapaths_per_s"] else row["unit"]
@@ -59,32 +61,28 @@ def left_out(study: Study, row: dict[str, str], name: str, scene: str) -> str:
     return "" if int(row["width"] or 0) == WIDTH else f"not of {WIDTH}x{HEIGHT} pixels"
 
 
-def paths_per_second(study: Study, name: str, scene: str, warps: int, folder: Path, traces: dict[str, Path]) -> float:
-    """Paths a second of warps drawn from the frame, on a description."""
+def paths_per_second(
+    study: Study, name: str, scene: str, frame: tuple[int, int], folder: Path, traces: dict[str, Path]
+) -> float:
+    """Paths a second of a frame, width and height, on a description."""
     gpu = load(name)
 
     def compute() -> float:
         if scene not in traces:
-            traces[scene] = traced(scene, warps, folder)
+            traces[scene] = traced(scene, frame, folder)
         kernels = simulate(traces[scene], gpu).kernels
         cycles = int(kernels["end_cycle"].max() - kernels["start_cycle"].min()) - gpu.sm.kernel_launch_cycles
-        return 1e3 * gpu.sm.clock_khz * LANES * warps / cycles
+        return 1e3 * gpu.sm.clock_khz * frame[0] * frame[1] / cycles
 
-    return float(study.results.of(study.key("rays", gpu, scene=scene, warps=warps), compute))
+    return float(study.results.of(study.key("rays", gpu, scene=scene, frame=list(frame), spheres=SPHERES), compute))
 
 
-def traced(scene: str, warps: int, folder: Path) -> Path:
-    """A trace of warps drawn from the frame."""
-    drawn = sorted(random.Random(1).sample(range(WIDTH // LANES * HEIGHT), warps))
-    pixels = folder / "pixels.txt"
-    columns = WIDTH // LANES
-    pixels.write_text(
-        "".join(f"{LANES * (at % columns) + lane} {at // columns}\n" for at in drawn for lane in range(LANES))
-    )
+def traced(scene: str, frame: tuple[int, int], folder: Path) -> Path:
+    """A trace of the frame."""
     out = folder / f"{scene}.trace"
     program = PROGRAM_FOLDER / VARIANTS["optimised"] / "path-tracing.ptx"
     config = PROGRAM_FOLDER / "path-tracing.toml"
-    render(Request(scene, program, config, out, WIDTH, HEIGHT, samples=1, pixels=pixels))
+    render(Request(scene, program, config, out, *frame, samples=1, spheres=SPHERES))
     return out
 
 

@@ -37,16 +37,33 @@ def descriptions() -> dict[str, list[str]]:
     return {name: found["names"] for name, found in _cards().items() if isinstance(found, dict)}
 
 
-def reason_of(card: str, quantity: str, source: str, unit: str = "") -> str:
-    """Why a row says little of the model, or what of the model is missing; empty where nothing is known."""
-    for entry in _cards()["reason"]:  # type: ignore[attr-defined]  # a list of tables
-        exact = entry.get("quantity", "")
-        named = (
-            exact in quantity if unit == "us" or exact in ("approx", "sin.approx", "div.rn.f32") else exact == quantity
-        )
-        if (named or not exact) and entry.get("card", card) == card and entry.get("source", "") in source:
-            return str(entry["why"])
-    return ""
+@dataclass(frozen=True)
+class Reason:
+    """Why one row is more than 20 % off: the mechanism that the model lacks, or that the measurement has, and how.
+
+    source  part of the row's source, where a card has several rows of ``what``; else empty.
+    """
+
+    card: str
+    what: str
+    mechanism: str
+    why: str
+    source: str = ""
+
+    def fits(self, card: str, what: str, source: str) -> bool:
+        """Whether this is the row."""
+        return (self.card, self.what) == (card, what) and self.source in source
+
+
+@cache
+def reasons() -> list[Reason]:
+    """The table of named rows (``reasons.toml``)."""
+    return [Reason(**row) for row in tomllib.loads((HERE / "reasons.toml").read_text())["row"]]
+
+
+def reason_of(card: str, what: str, source: str) -> str:
+    """Why a row is far off; empty for all others."""
+    return next((each.why for each in reasons() if each.fits(card, what, source)), "")
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

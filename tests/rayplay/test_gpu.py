@@ -10,6 +10,7 @@ import pytest
 import rayplay
 from rayplay.door.gpu import value_records
 from rayplay.replay.gpu.description import explain, load, shipped
+from rayplay.silicon.simulate import simulate_suite
 
 Records = Callable[..., list[dict[str, Any]]]
 NAMES = list(shipped())
@@ -51,3 +52,22 @@ def test_a_description_is_never_replaced(call: Callable[..., tuple[int, str, str
     assert code == 2
     assert "exists already" in error
     assert (tmp_path / "mine.toml").read_text() == "precious"
+
+
+def test_a_fit_finds_changed_values_again_and_says_what_stays(
+    call: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    changed = {"l1.latency_cycles": 35, "lsu.shared_latency_cycles": 21, "l2.latency_cycles": 247}
+    gpu = load("card-rtx3060", [f"{key}={number}" for key, number in changed.items()])
+    (made,) = simulate_suite([gpu], ("l1_hit", "shared_load", "l2_hit")).values()
+    rows = [(each.quantity, each.value, each.unit) for each in made]
+    rows += [("ptx:ex2.approx", 32, "cycles"), ("dram", 9000, "cycles")]  # not fitted; not for calibration
+    lines = [f"RTX 3060,{quantity},{value},{unit}" for quantity, value, unit in rows]
+    (tmp_path / "measured.csv").write_text("\n".join(["gpu,quantity,value,unit", *lines]) + "\n")
+    code, out, error = call("gpu", "fit", "measured.csv", "--like", "card-rtx3060", "--out", "mine.toml")
+    assert code == 0, error
+    assert f"{'l2.latency_cycles':<28}{209:>8}{247:>8}  1 to 1000" in out
+    assert "unexplained, more than 2% off or not compared: ptx:ex2.approx\n" in out
+    assert "rows that only check, not read: dram\n" in out
+    fitted = rayplay.Gpu.load(tmp_path / "mine.toml")
+    assert fitted == dataclasses.replace(gpu, name="mine")

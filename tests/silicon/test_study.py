@@ -1,5 +1,6 @@
 """The study of all cards: no row is dropped, verdicts by hand, plots, results that are kept. Nothing is replayed."""
 
+import csv
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +9,19 @@ from xml.etree import ElementTree
 
 import pytest
 
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import shipped
 from rayplay.silicon.correlate import CALIBRATION, CHECK
 from rayplay.silicon.study import plot, tables
 from rayplay.silicon.study.collect import Study, at_clock
-from rayplay.silicon.study.page import write
-from rayplay.silicon.study.rays import RATIO, throughputs
+from rayplay.silicon.study.page import WORST, write
+from rayplay.silicon.study.rays import RATIO, UNIT, throughputs, traced
 from rayplay.silicon.study.results import BANDWIDTH, LATENCY, THROUGHPUT, TIME, Compared, Results
 from rayplay.silicon.study.verdicts import verdicts
+
+ROOT = Path(__file__).parents[2]
+SPHERES_OF_WKND = 487
 
 
 class Known(Results):
@@ -83,10 +89,53 @@ def test_verdicts_by_hand() -> None:
     assert reached[4] == (pytest.approx((0.1 + 0.1 + 0.2) / 3), 3, True)
     assert found[5].reached is not None
     assert 0.99 < found[5].reached < 1
-    assert reached[6] == (pytest.approx(0.10), 2, True), "an RTX 3060's rows were used"
-    assert reached[8] == (pytest.approx(0.30), 1, False)
+    assert reached[6] == (pytest.approx((0.1 + 0.1 + 0.2) / 3), 3, True), "no row of the card with slow memory"
+    assert reached[8] == (pytest.approx(0.10), 2, True), "an RTX 3060's rows were used"
+    assert reached[10] == (pytest.approx(0.30), 1, False)
     assert verdicts([])[0].reached is None
     assert not any(each.holds for each in verdicts([]))
+
+
+def test_a_reason_is_of_one_row_and_no_other_row_has_one() -> None:
+    assert tables.reason_of("A100", "l2_hit", "arXiv 2402.13499 (Luo)")
+    assert not tables.reason_of("A100", "l2_hit", "arXiv 2208.11174")
+    assert not tables.reason_of("A100", "l2_hit_tlb_miss", "arXiv 2402.13499 (Luo)")
+
+
+def test_the_page_names_every_row_that_is_far_off_and_no_reason_outlives_its_row() -> None:
+    with (ROOT / "docs" / "hardware" / "rows.csv").open(encoding="utf-8") as file:
+        found = [each for each in csv.DictReader(file) if each["modelled"] and each["unit"] != UNIT]
+    beyond = [each for each in found if abs(float(each["error"])) > WORST]
+    assert len(beyond) > 20
+    for each in beyond:
+        named = [r for r in tables.reasons() if r.fits(each["card"], each["what"], each["source"])]
+        assert len(named) == 1, f"{each['card']}, {each['what']}, {each['source']}: {each['error']}"
+        assert each["reason"] == named[0].why
+    for reason in tables.reasons():
+        assert any(reason.fits(each["card"], each["what"], each["source"]) for each in beyond), reason
+        assert not any(
+            reason.fits(each["card"], each["what"], each["source"]) for each in found if each not in beyond
+        ), reason
+    page = (ROOT / "docs" / "hardware" / "README.md").read_text(encoding="utf-8")
+    assert all(reason.mechanism in page for reason in tables.reasons())
+
+
+def test_rays_are_of_whole_frames_with_an_instance_a_sphere(tmp_path: Path) -> None:
+    """Every warp of the trace casts rays: warps that do nothing would count as time."""
+    trace = open_trace(traced("wknd", (32, 4), tmp_path))
+    warps = trace.read("warps", ["warp_id"])["warp_id"]
+    segments = trace.read("rays", ["warp_id"])["warp_id"]
+    assert set(warps.tolist()) == set(segments.tolist())
+    kinds = Counter(trace.read("nodes", ["kind"])["kind"].tolist())
+    assert max(kinds[NODE_KINDS.index("instance")], kinds["instance"]) == SPHERES_OF_WKND
+
+
+def test_kernels_of_slow_memory_are_counted_apart() -> None:
+    slow = row(TIME, 100, 50, card="RTX 2060", what="add_row 1024")
+    fast = row(TIME, 100, 90, card="RTX 2060", what="matvec 512")
+    found = {each.what: each.reached for each in verdicts([slow, fast]) if each.figure == "mean absolute error"}
+    assert found["kernel times above 50 us"] == pytest.approx(0.3)
+    assert found["kernel times above 50 us, without the RTX 2060's slow memory"] == pytest.approx(0.1)
 
 
 def test_a_plot_is_svg_with_a_point_a_row() -> None:
