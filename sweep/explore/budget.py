@@ -3,7 +3,8 @@
 1. Of large traces the same few CTAs are replayed for every design, on the part of the GPU that they fill. The base is
    replayed on every trace, and a few designs that lie far apart on the cheapest one.
 2. ``surrogate`` says what these tell of all other points, ``front`` how surely each design is on the front, and which
-   points would say most about the open ones for their seconds. These are replayed, and so on.
+   points would say most about the open ones for their seconds. These are replayed, and so on. What is said next is as
+   much wider as the replays fell beyond what had been said of them.
 3. It ends when the expected number of designs that are judged wrongly is at most ``WRONG``, by two opinions in a row.
    ``exact`` asks for the front's values too: its designs are replayed on every trace, until that changes nothing.
 
@@ -24,7 +25,7 @@ from rayplay.sweep.drive.driver import Job, Report
 from rayplay.sweep.drive.run import How, Ran, driving, jobs_of, rendered
 from rayplay.sweep.explore.front import Opinion, most_telling, opinion
 from rayplay.sweep.explore.parameters import axes_of, setting, spread
-from rayplay.sweep.explore.surrogate import Surrogate
+from rayplay.sweep.explore.surrogate import Draw, Surprise, Surrogate
 from rayplay.sweep.plan.keys import engine, key_of
 from rayplay.sweep.plan.plan import Plan, Planned, make_plan, remember
 from rayplay.sweep.plan.verdict import Judged, keep_verdict
@@ -115,6 +116,7 @@ class Race:
         self.models = [
             Surrogate(self.axes, len(self.names), of, self.traces, seed + 1) for seed in range(len(self.metrics))
         ]
+        self.surprises = [Surprise() for _ in self.models]
         self.chance = np.random.default_rng(1)
         self.opinion: Opinion | None = None
 
@@ -130,7 +132,7 @@ class Race:
         count, agreed = max(2, len(points) * self.traces // ROUNDS), 0
         while not self.report.failed:
             known = self._known()
-            draws = [model.draws(known[:, :, at], *_length(known)) for at, model in enumerate(self.models)]
+            draws = self._draws(known)
             whole = known[:, : self.traces].mean(axis=1)  # NaN where a point is missing
             self.opinion = opinion(draws, whole, self.fixed, self.chance)
             missing = np.isnan(known[:, :, 0])
@@ -147,9 +149,19 @@ class Race:
             if not chosen:
                 break
             self._drive([points[at // known.shape[1]][at % known.shape[1]] for at in chosen], "replay")
+            after = self._known()
+            for at, surprise in enumerate(self.surprises):
+                surprise.add(draws[at], after[:, :, at].ravel(), chosen)
         twins = self.plan.planned[len(self.plan.planned) - self.plan.space.twins :]
         self._drive(twins if self.plan.space.twins else [], "noise floor")
         return self.report
+
+    def _draws(self, known: np.ndarray) -> list[list[Draw]]:
+        """What the surrogate says of every metric, as wide as the last replays call for."""
+        found = []
+        for at, (model, surprise) in enumerate(zip(self.models, self.surprises, strict=True)):
+            found.append([each.widened(surprise.factor) for each in model.draws(known[:, :, at], *_length(known))])
+        return found
 
     def skipped(self) -> list[str]:
         """Keys that are not replayed."""

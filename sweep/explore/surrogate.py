@@ -25,6 +25,7 @@ LEVEL = 100.0  # variance of b_t, of a metric scaled to variance 1: it says noth
 WEIGHT, LENGTH, COLUMN = (0.7, 1.4), (1.0, 0.7), (1.0, 0.7)  # of an axis, and of a column
 OWN, ERROR, NOISE, CHAOS = (0.2, 1.0), (0.1, 1.0), (0.02, 1.0), (0.01, 1.5)
 FIRST_STEPS = 60  # from the priors' medians to where the data are
+TRUST = 4
 TINY = 1e-9
 
 
@@ -41,13 +42,39 @@ class Draw(NamedTuple):
     mean   float64[designs]: means over the traces, less a common level.
     cov    float64[designs, designs]: covariance of these.
     reach  float64[designs, designs * columns]: covariance of them with every point.
+    points float64[designs * columns]: mean of every point.
     spread float64[designs * columns]: variance of every point.
     """
 
     mean: np.ndarray
     cov: np.ndarray
     reach: np.ndarray
+    points: np.ndarray
     spread: np.ndarray
+
+    def widened(self, factor: float) -> "Draw":
+        """The same means, with standard deviations ``factor`` times as large."""
+        square = factor**2
+        return Draw(self.mean, self.cov * square, self.reach * square, self.points, self.spread * square)
+
+
+class Surprise:
+    """How far replays fell from what the surrogate had said of them before they ran, in its standard deviations.
+
+    ``factor``, at least 1, widens what it says next (prequential calibration: A. P. Dawid, The prequential approach,
+    JRSS A 147, 1984). ``TRUST`` replays that fell as far as said stand before the first ones.
+    """
+
+    def __init__(self) -> None:
+        self.squares, self.count, self.factor = float(TRUST), TRUST, 1.0
+
+    def add(self, draws: Sequence[Draw], values: np.ndarray, chosen: Sequence[int]) -> None:
+        """Compare values, float64[points], of the points chosen with the draws made before, which were widened."""
+        means = np.array([draw.points[chosen] for draw in draws])
+        variance = np.mean([draw.spread[chosen] for draw in draws], axis=0) / self.factor**2 + means.var(axis=0)
+        self.squares += float(np.sum((values[chosen] - means.mean(axis=0)) ** 2 / variance))
+        self.count += len(chosen)
+        self.factor = max(1.0, float(np.sqrt(self.squares / self.count)))
 
 
 class Surrogate:
@@ -153,5 +180,7 @@ class Surrogate:
         alone += np.tile(chaos, self.designs)
         spread = np.maximum(alone - (right**2).sum(axis=0), TINY)
         total = effect * (share @ column @ share) + LEVEL * (share @ share) + own / self.traces
-        mean = mine.T @ np.linalg.solve(factor, values) * scale + float(level @ share)
-        return Draw(mean, (total - mine.T @ mine) * scale**2, reach * scale**2, spread * scale**2)
+        solved = np.linalg.solve(factor, values)
+        mean = mine.T @ solved * scale + float(level @ share)
+        points = right.T @ solved * scale + np.tile(level, self.designs)
+        return Draw(mean, (total - mine.T @ mine) * scale**2, reach * scale**2, points, spread * scale**2)

@@ -12,7 +12,7 @@ from rayplay.sweep.drive.run import How, run
 from rayplay.sweep.explore.budget import WRONG, budgeted
 from rayplay.sweep.explore.front import most_telling, opinion
 from rayplay.sweep.explore.parameters import axes_of, spread
-from rayplay.sweep.explore.surrogate import LEVEL, TINY, Draw, Surrogate
+from rayplay.sweep.explore.surrogate import LEVEL, TINY, TRUST, Draw, Surprise, Surrogate
 from rayplay.sweep.plan.plan import make_plan
 from rayplay.sweep.plan.verdict import judged
 from rayplay.sweep.show.compare import compare, pareto
@@ -69,14 +69,36 @@ def test_the_surrogate_is_the_formula_of_conditional_normals() -> None:
     assert draw.mean == pytest.approx(mean[:, :3].mean(axis=1), abs=1e-6)
     assert draw.cov == pytest.approx(average @ cov @ average.T, abs=1e-6)
     free = np.setdiff1d(np.arange(whole.shape[0]), place)
+    assert draw.points[free] == pytest.approx(mean.ravel()[free], abs=1e-6)
     assert draw.reach[:, free] == pytest.approx((average @ cov)[:, free], abs=1e-6)
     assert draw.spread[free] == pytest.approx(np.diag(cov)[free], rel=1e-4, abs=1e-6)
+
+
+def test_replays_that_fall_farther_than_was_said_widen_what_is_said_next() -> None:
+    """By the root of the mean square, whatever was widened before; nearer ones do not narrow it below what was said."""
+    nothing = np.zeros((1, 1))
+    draw = Draw(np.zeros(1), nothing, nothing, np.array([1.0, 2.0, 3.0]), np.array([0.25, 4.0, 1.0]))
+    surprise = Surprise()
+    surprise.add([draw], np.array([np.nan, 2.0 + 3 * 2.0, 3.0 - 3 * 1.0]), [1, 2])  # three standard deviations each
+    first = np.sqrt((TRUST + 2 * 9) / (TRUST + 2))
+    assert surprise.factor == pytest.approx(first)
+    surprise.add([draw.widened(surprise.factor)], np.array([1.0 + 3 * 0.5, np.nan, np.nan]), [0])
+    assert surprise.factor == pytest.approx(np.sqrt((TRUST + 3 * 9) / (TRUST + 3)))
+    calm = Surprise()
+    calm.add([draw], draw.points, [0, 1, 2])
+    assert calm.factor == 1.0
 
 
 def test_odds_of_a_front_are_the_share_of_normals_that_are_less() -> None:
     """Two designs, one cheaper: the other is on the front as often as its cycles are fewer."""
     nothing = np.full((2, 1), np.nan)
-    draw = Draw(np.array([0.0, -1.0]), np.diag([1.0, 3.0]), np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([1.0, 3.0]))
+    draw = Draw(
+        np.array([0.0, -1.0]),
+        np.diag([1.0, 3.0]),
+        np.array([[1.0, 0.0], [0.0, 3.0]]),
+        np.zeros(2),
+        np.array([1.0, 3.0]),
+    )
     found = opinion([[draw] * 60], nothing, np.array([[1.0], [2.0]]), np.random.default_rng(1))
     assert found.on_front[0] == 1.0
     assert found.on_front[1] == pytest.approx(0.6915, abs=0.02)  # the standard normal below 1 / 2
@@ -88,7 +110,7 @@ def test_odds_of_a_front_are_the_share_of_normals_that_are_less() -> None:
 
 def test_what_is_known_whole_is_judged_as_it_is() -> None:
     exact = np.array([[1.0], [1.0], [0.9], [0.9]])
-    draw = Draw(exact[:, 0], np.zeros((4, 4)), np.zeros((4, 4)), np.ones(4))
+    draw = Draw(exact[:, 0], np.zeros((4, 4)), np.zeros((4, 4)), np.zeros(4), np.ones(4))
     found = opinion([[draw]], exact, np.array([[1.0], [2.0], [2.0], [2.0]]), np.random.default_rng(1))
     assert found.on_front.tolist() == [1.0, 0.0, 1.0, 1.0]  # a tie at a higher cost is dominated, a whole tie is not
     assert found.doubt.sum() == 0.0
