@@ -3,12 +3,13 @@
 1. Of large traces the same few CTAs are replayed for every design, on the part of the GPU that they fill. The base is
    replayed on every trace, and a few designs that lie far apart on the cheapest one.
 2. ``surrogate`` says what these tell of all other points, ``front`` how surely each design is on the front, and which
-   points would say most about the open ones for their seconds. These are replayed, and so on. What is said next is as
-   much wider as the replays fell beyond what had been said of them.
-3. It ends when the expected number of designs that are judged wrongly is at most ``WRONG``, by two opinions in a row.
-   ``exact`` asks for the front's values too: its designs are replayed on every trace, until that changes nothing.
+   points would say most about the open ones for their seconds. These are replayed, and so on. Intervals widen by the
+   errors of earlier predictions.
+3. When the expected number of designs that are judged wrongly is at most ``WRONG``, by two opinions in a row, the
+   designs on the front are replayed on every trace, for a model sees no cliff. It ends when that changes nothing.
 
-Points that nothing depends on are ``skipped``. Designs with such points have estimated objectives with intervals.
+Points that nothing depends on are ``skipped``. Designs with such points are off the front; they have estimated
+objectives with intervals.
 """
 
 import math
@@ -57,11 +58,8 @@ class Spent(NamedTuple):
     wrong: float = 0.0
 
 
-def budgeted(name: str, found: Space, store: Store, how: How, exact_front: bool = False) -> tuple[Ran, Spent]:
-    """Run a sweep until its front is decided, or until the designs on it are replayed whole.
-
-    ``UserError`` for methods other than replay and for odd objectives.
-    """
+def budgeted(name: str, found: Space, store: Store, how: How) -> tuple[Ran, Spent]:
+    """Run a sweep until its front is decided. ``UserError`` for methods other than replay and for odd objectives."""
     check(found)
     store.check_writable()
     with driving(how, found, store) as drive:
@@ -69,7 +67,7 @@ def budgeted(name: str, found: Space, store: Store, how: How, exact_front: bool 
         if rendering.failed:
             return Ran(plan, rendering), Spent(0.0, 0.0)
         remember(plan)
-        race = Race(plan, drive, exact_front)
+        race = Race(plan, drive)
         report = race.run()
     if not report.failed:
         keep_verdict(plan.name, store, race.skipped(), race.judged())
@@ -101,8 +99,7 @@ class Race:
     grid  points by design, then column: a replay of each trace and seed, a sample of each large one.
     """
 
-    def __init__(self, plan: Plan, drive: Drive, exact_front: bool = False) -> None:
-        self.exact_front = exact_front
+    def __init__(self, plan: Plan, drive: Drive) -> None:
         self.plan, self.drive, self.objectives = plan, drive, plan.space.sweep.compare.objectives
         self.metrics, self.report = metrics_of(self.objectives), Report([], [], {}, [])
         self.grid, self.traces, self.samples = _grid(plan)
@@ -145,7 +142,7 @@ class Race:
                 chosen = most_telling(draws, self.opinion, missing, self._seconds(), few_now)
             else:
                 of_front = (self.opinion.on_front > 0.5)[:, None] & (np.arange(missing.shape[1]) < self.traces)
-                chosen = np.flatnonzero(missing & of_front).tolist() if self.exact_front else []
+                chosen = np.flatnonzero(missing & of_front).tolist()
             if not chosen:
                 break
             self._drive([points[at // known.shape[1]][at % known.shape[1]] for at in chosen], "replay")

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 LEVEL = 100.0  # variance of b_t, of a metric scaled to variance 1: it says nothing
 # Priors of the hyperparameters, log-normal: median, and standard deviation of the logarithm.
@@ -59,10 +60,10 @@ class Draw(NamedTuple):
 
 
 class Surprise:
-    """How far replays fell from what the surrogate had said of them before they ran, in its standard deviations.
+    """Errors of the surrogate's predictions of points that were then replayed, in its standard deviations.
 
-    ``factor``, at least 1, widens what it says next (prequential calibration: A. P. Dawid, The prequential approach,
-    JRSS A 147, 1984). ``TRUST`` replays that fell as far as said stand before the first ones.
+    ``factor``, at least 1, widens the next predictions: the root of the mean square (prequential calibration: A. P.
+    Dawid, The prequential approach, JRSS A 147, 1984). ``TRUST`` errors of one deviation stand before the first ones.
     """
 
     def __init__(self) -> None:
@@ -75,6 +76,18 @@ class Surprise:
         self.squares += float(np.sum((values[chosen] - means.mean(axis=0)) ** 2 / variance))
         self.count += len(chosen)
         self.factor = max(1.0, float(np.sqrt(self.squares / self.count)))
+
+
+class Known(NamedTuple):
+    """Points that are known: int64[points] as design * columns + column, and their values, float64[points], scaled.
+
+    among  the same with designs counted among the known ones alone; gaps: of each axis, between these.
+    """
+
+    place: np.ndarray
+    values: np.ndarray
+    among: np.ndarray
+    gaps: list[np.ndarray]
 
 
 class Surrogate:
@@ -102,21 +115,29 @@ class Surrogate:
         level = np.nanmean(known, axis=0)
         values = (known - level).ravel()[place]
         scale = float(np.sqrt(np.mean(values**2))) or 1.0
+        designs, inside = np.unique(place // self.columns, return_inverse=True)
+        gaps = [gap[np.ix_(designs, designs)] for gap in self.gaps]
+        data = Known(place, values / scale, inside * self.columns + place % self.columns, gaps)
         found, likelihood = [], -math.inf
         for number in range(count):
             for _ in range(steps + (FIRST_STEPS if self.is_fresh and not number else 0)):
-                likelihood = self._step(place, values / scale, likelihood)
-            found.append(self._given(place, values / scale, level, scale))
+                likelihood = self._step(data, likelihood)
+            found.append(self._given(data, level, scale))
         self.is_fresh = False
         return found
 
-    def _kernels(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Covariance of the effects of two designs, of two columns (shared, own), and each column's chaos and noise."""
-        count = len(self.gaps)
+    def _kernels(
+        self, state: np.ndarray, gaps: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+        """Covariance of the effects of two designs, of two columns (shared, own), and each column's chaos and noise.
+
+        gaps  of each axis, between the designs that are asked for.
+        """
+        count = len(gaps)
         values = np.exp(self.medians + self.spreads * state)
-        effect = np.ones((self.designs, self.designs))
+        effect = np.ones_like(gaps[0])
         for gap, is_number, weight, length in zip(
-            self.gaps, self.numbers, values[:count], values[count : 2 * count], strict=True
+            gaps, self.numbers, values[:count], values[count : 2 * count], strict=True
         ):
             near = math.sqrt(3.0) * gap / length
             effect = effect * (1.0 + weight * ((1.0 + near) * np.exp(-near) if is_number else gap == 0))
@@ -125,43 +146,48 @@ class Surrogate:
         same = own**2 * (self.of[:, None] == self.of) + error**2 * np.diag(is_sample)
         return effect - 1.0, np.outer(weights, weights) * (1.0 + same), chaos**2 + noise**2 * is_sample
 
-    def _covariance(self, state: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """Covariance of the known points."""
-        effect, column, chaos = self._kernels(state)
+    def _covariance(self, state: np.ndarray, place: np.ndarray, gaps: Sequence[np.ndarray]) -> np.ndarray:
+        """Covariance of the points at ``place``, among designs that are ``gaps`` apart."""
+        effect, column, chaos = self._kernels(state, gaps)
         design, at = np.divmod(place, self.columns)
         found: np.ndarray = effect[np.ix_(design, design)] * column[np.ix_(at, at)] + LEVEL * (at[:, None] == at)
         found[np.diag_indices(len(place))] += chaos[at] + TINY
         return found
 
-    def _likelihood(self, state: np.ndarray, place: np.ndarray, values: np.ndarray) -> float:
+    def _likelihood(self, state: np.ndarray, data: Known) -> float:
         try:
-            factor = np.linalg.cholesky(self._covariance(state, place))
+            factor = np.linalg.cholesky(self._covariance(state, data.among, data.gaps))
         except np.linalg.LinAlgError:
             return -math.inf
-        solved = np.linalg.solve(factor, values)
+        solved = solve_triangular(factor, data.values, lower=True, check_finite=False)
         return -0.5 * float(solved @ solved) - float(np.log(np.diag(factor)).sum())
 
-    def _step(self, place: np.ndarray, values: np.ndarray, likelihood: float) -> float:
+    def _step(self, data: Known, likelihood: float) -> float:
         """One step of the chain, whose prior is normal with variance 1; the new likelihood."""
         if likelihood == -math.inf:
-            likelihood = self._likelihood(self.state, place, values)
+            likelihood = self._likelihood(self.state, data)
         toward = self.chance.standard_normal(len(self.state))
         least = likelihood + math.log(1.0 - self.chance.random())
         angle = self.chance.uniform(0.0, 2.0 * math.pi)
         low, high = angle - 2.0 * math.pi, angle
         while True:
             tried = self.state * math.cos(angle) + toward * math.sin(angle)
-            new = self._likelihood(tried, place, values)
+            new = self._likelihood(tried, data)
             if new > least or high - low < TINY:
                 self.state = tried
                 return new
             low, high = (angle, high) if angle < 0 else (low, angle)
             angle = self.chance.uniform(low, high)
 
-    def _given(self, place: np.ndarray, values: np.ndarray, level: np.ndarray, scale: float) -> Draw:
-        effect, column, chaos = self._kernels(self.state)
-        design, at = np.divmod(place, self.columns)
-        factor = np.linalg.cholesky(self._covariance(self.state, place))
+    def _given(self, data: Known, level: np.ndarray, scale: float) -> Draw:
+        effect, column, chaos = self._kernels(self.state, self.gaps)
+        place, (design, at) = data.place, np.divmod(data.place, self.columns)
+        factor = np.linalg.cholesky(self._covariance(self.state, data.among, data.gaps))
+
+        def within(right: np.ndarray) -> np.ndarray:
+            solved: np.ndarray = solve_triangular(factor, right, lower=True, check_finite=False)
+            return solved
+
         share = (np.arange(self.columns) < self.traces) / self.traces  # of a column in a design's mean
         own = chaos[0] * np.eye(self.designs)
 
@@ -172,15 +198,15 @@ class Surrogate:
         beside = effect[design][:, everywhere[0]] * column[at][:, everywhere[1]]
         beside += LEVEL * (at[:, None] == everywhere[1])
         beside[np.arange(len(place)), place] += chaos[at]
-        right = np.linalg.solve(factor, beside)
-        mine = np.linalg.solve(factor, mean_with(design, at).T)
+        right = within(beside)
+        mine = within(mean_with(design, at).T)
         reach = mean_with(*everywhere) - mine.T @ right
         reach[:, place] = 0.0
         alone = np.repeat(np.diag(effect), self.columns) * np.tile(np.diag(column), self.designs) + LEVEL
         alone += np.tile(chaos, self.designs)
         spread = np.maximum(alone - (right**2).sum(axis=0), TINY)
         total = effect * (share @ column @ share) + LEVEL * (share @ share) + own / self.traces
-        solved = np.linalg.solve(factor, values)
+        solved = within(data.values)
         mean = mine.T @ solved * scale + float(level @ share)
         points = right.T @ solved * scale + np.tile(level, self.designs)
         return Draw(mean, (total - mine.T @ mine) * scale**2, reach * scale**2, points, spread * scale**2)

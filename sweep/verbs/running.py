@@ -36,11 +36,9 @@ def add_parsers(verbs: Any) -> None:
     made.add_argument("--part", default="0/1", metavar="I/N",
                       help="run only every N-th point from the I-th on, which counts from 0")  # fmt: skip
     made.add_argument("--stop-after", type=float, metavar="SECONDS", help="end then, as by Ctrl-C")
-    made.add_argument("--budget", action="store_const", const="front", dest="budget",
+    made.add_argument("--budget", action="store_true",
                       help="a cheap measure of large traces first, full replays only where the Pareto front is "
-                      "undecided; other values are estimates with intervals")  # fmt: skip
-    made.add_argument("--budget-exact", action="store_const", const="values", dest="budget",
-                      help="the same, and every design on the front replayed on every trace")  # fmt: skip
+                      "undecided, and of the designs on it")  # fmt: skip
     made.add_argument("--trials", type=int, metavar="N",
                       help="search the ranges of design.random by successive halving with Optuna: N designs on the "
                       "first trace, half of them on two, ...; prints the best as a design.list")  # fmt: skip
@@ -70,7 +68,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
         elif arguments.budget:
             from rayplay.sweep.explore.budget import budgeted, spent_line
 
-            ran, spent = budgeted(name, found, store, how, arguments.budget == "values")
+            ran, spent = budgeted(name, found, store, how)
             print(spent_line(spent), file=sys.stderr)
         else:
             ran = run(name, found, store, how)

@@ -54,7 +54,7 @@ def test_the_surrogate_is_the_formula_of_conditional_normals() -> None:
     known[0] = values[0]
     made = Surrogate(axes_of(GRID), len(GRID), np.array([0, 1, 2, 1]), 3, 1)
     draw = made.draws(known, 1, 20)[0]
-    effect, column, chaos = made._kernels(made.state)
+    effect, column, chaos = made._kernels(made.state, made.gaps)
     assert chaos[3] > chaos[0] == chaos[1] == chaos[2]
     levels = np.kron(np.ones((len(GRID),) * 2), LEVEL * np.eye(4))
     whole = np.kron(effect, column) + levels + np.diag(np.tile(chaos, len(GRID)))
@@ -74,8 +74,8 @@ def test_the_surrogate_is_the_formula_of_conditional_normals() -> None:
     assert draw.spread[free] == pytest.approx(np.diag(cov)[free], rel=1e-4, abs=1e-6)
 
 
-def test_replays_that_fall_farther_than_was_said_widen_what_is_said_next() -> None:
-    """By the root of the mean square, whatever was widened before; nearer ones do not narrow it below what was said."""
+def test_errors_of_predictions_widen_the_next_ones() -> None:
+    """By the root of their mean square, however wide the last ones were; small errors narrow none."""
     nothing = np.zeros((1, 1))
     draw = Draw(np.zeros(1), nothing, nothing, np.array([1.0, 2.0, 3.0]), np.array([0.25, 4.0, 1.0]))
     surprise = Surprise()
@@ -153,15 +153,12 @@ def study(**more: Any) -> dict[str, Any]:
 
 def test_a_budgeted_sweep_has_the_front_of_the_whole_one(tmp_path: Path) -> None:
     found, store = space(given(study())), Store(str(tmp_path / "s"))
-    decided, cheap = budgeted("study", found, store, How(workers=2))
-    first = compare(decided.plan, rows(decided.plan))
-    few, spent = budgeted("study", found, store, How(workers=2), exact_front=True)
+    few, spent = budgeted("study", found, store, How(workers=2))
     counts = few.plan.counts()
     assert counts.keys() == {"done", "skipped"}
-    assert 0 < cheap.seconds <= spent.seconds < spent.full_seconds
-    assert cheap.wrong <= WRONG
+    assert 0 < spent.seconds < spent.full_seconds
+    assert spent.wrong <= WRONG
     front = compare(few.plan, rows(few.plan))
-    assert [first.designs[n].name for n in first.front] == [front.designs[n].name for n in front.front]
     assert spent.on_front == len(front.front)
     assert all(front.designs[number].missing == 0 for number in front.front)  # replayed on every trace
     bounds = {str(each.name): each.bounds["gpu_cycles"] for each in front.designs if each.bounds}
@@ -181,7 +178,7 @@ def test_a_budgeted_sweep_has_the_front_of_the_whole_one(tmp_path: Path) -> None
             assert judged_value == pytest.approx(each.values["gpu_cycles"], rel=0.1)
 
 
-def test_values_of_the_front_are_exact_where_they_are_asked_for(
+def test_designs_that_a_hasty_opinion_puts_on_the_front_are_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rayplay.sweep.explore import budget
@@ -190,13 +187,7 @@ def test_values_of_the_front_are_exact_where_they_are_asked_for(
     found, store = space(given(study())), Store(str(tmp_path / "s"))
     plan = budgeted("study", found, store, How(workers=2))[0].plan
     front = compare(plan, rows(plan))
-    estimated = [front.designs[number] for number in front.front if front.designs[number].missing]
-    assert estimated
-    for design in estimated:
-        low, high = design.bounds["gpu_cycles"]
-        assert low < design.values["gpu_cycles"] < high
-    plan = budgeted("study", found, store, How(workers=2), exact_front=True)[0].plan
-    front = compare(plan, rows(plan))
+    assert plan.counts()["skipped"] > 0
     assert all(not front.designs[number].missing and not front.designs[number].bounds for number in front.front)
 
 
