@@ -16,6 +16,7 @@ from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.text import confined
 from rayplay.tracer.bvh.build import Structure
 from rayplay.tracer.bvh.parents import parent_table
 from rayplay.tracer.record.checkpoint import code
@@ -247,7 +248,11 @@ def program_files(request: Request) -> list[Path]:
         return [request.program]
     config = config_of(request)
     read = read_config(config)
-    arrays = [config.parent / each.file for each in read.resources.buffers.values() if each.file]
+    arrays = [
+        confined(config, each.file, f"buffers.{name}.file", "program's file")
+        for name, each in read.resources.buffers.items()
+        if each.file
+    ]
     return [request.program, config, *read.modules, *arrays]
 
 

@@ -154,7 +154,7 @@ class Race:
         return self.report
 
     def _draws(self, known: np.ndarray) -> list[list[Draw]]:
-        """What the surrogate says of every metric, as wide as the last replays call for."""
+        """Predictions of every metric, as wide as the errors of earlier ones call for."""
         found = []
         for at, (model, surprise) in enumerate(zip(self.models, self.surprises, strict=True)):
             found.append([each.widened(surprise.factor) for each in model.draws(known[:, :, at], *_length(known))])

@@ -188,7 +188,7 @@ class Curves:
         if self.basis == "catmullrom":  # leaves the hull of its points; as a Bezier curve it does not
             before, begin, end, after = (hull[:, k] for k in range(4))
             hull = np.stack([begin, begin + (end - before) / 6, end - (after - begin) / 6, end], axis=1)
-        reach = hull[..., 3:]
+        reach = np.abs(hull[..., 3:])
         low, high = (hull[..., :3] - reach).min(axis=1), (hull[..., :3] + reach).max(axis=1)
         return (
             np.nextafter(low.astype(np.float32), np.float32(-np.inf)),

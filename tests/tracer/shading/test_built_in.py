@@ -252,3 +252,10 @@ def test_a_pack_with_curves_and_what_is_refused(tmp_path: Path) -> None:
             load(str(pack))
     with pytest.raises(UserError, match="the scene has curves, so the program needs a hit_group"):
         prepared(tmp_path, replace(what, name="x"), "sphere", np.zeros((RAYS, 8), np.float32))
+
+
+def test_boxes_hold_radii_that_overshoot() -> None:
+    """Between radii of 5, 0.1, 0.1 and 5 a Catmull-Rom radius is -0.51 half-way, of a curve 0.51 thick."""
+    points = np.array([[0, 0, 0, 5], [1, 0, 0, 0.1], [2, 0, 0, 0.1], [3, 0, 0, 5]], np.float32)
+    low, high = Curves("catmullrom", points, np.zeros(1, np.uint32), np.zeros(1, np.uint16)).boxes()
+    assert low[0, 1] <= -0.51 < 0.51 <= high[0, 1]

@@ -10,6 +10,7 @@ import pytest
 
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.render import Request, program_files
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
 from rayplay.tracer.units.texture.texel import SRGB_TO_LINEAR
@@ -203,3 +204,14 @@ def test_what_a_file_may_not_say(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=message):
             prepared(tmp_path, "", good.replace(old, new, 1), arrays)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"), [("/dev/zero", "in the folder"), ("../x.npy", "in the folder"), ("x.npy", "no file")]
+)
+def test_files_that_decide_a_program_lie_beside_it(tmp_path: Path, file: str, message: str) -> None:
+    path = tmp_path / "test.toml"
+    params = 'params_symbol = "params"\nparams = [{ name = "texels", type = "pointer" }]\n'
+    path.write_text(params + RAYGEN + f'[buffers.texels]\ndtype = "float32"\nfile = "{file}"\n')
+    with pytest.raises(UserError, match=rf"test\.toml: buffers\.texels\.file: .*{message}"):
+        program_files(Request("cornell", tmp_path / "test.ptx", path, tmp_path / "out.trace"))
