@@ -161,11 +161,13 @@ error_t_ cudaMemcpy2DFromArray(void *to, size_t to_row, array *a, size_t x, size
 
 error_t_ cudaMemcpy2DToArrayAsync(array *a, size_t x, size_t y, const void *from, size_t row, size_t width,
                                   size_t height, int kind, stream *on) {
+  if (is_capturing(on)) return lacking("cudaMemcpy2DToArrayAsync in a captured stream");
   return cudaMemcpy2DToArray(a, x, y, from, row, width, height, kind);
 }
 
 error_t_ cudaMemcpy2DFromArrayAsync(void *to, size_t row, array *a, size_t x, size_t y, size_t width, size_t height,
                                     int kind, stream *on) {
+  if (is_capturing(on)) return lacking("cudaMemcpy2DFromArrayAsync in a captured stream");
   return cudaMemcpy2DFromArray(to, row, a, x, y, width, height, kind);
 }
 
@@ -178,10 +180,12 @@ error_t_ cudaMemcpyFromArray(void *to, array *a, size_t x, size_t y, size_t byte
 }
 
 error_t_ cudaMemcpyToArrayAsync(array *a, size_t x, size_t y, const void *from, size_t bytes, int kind, stream *on) {
+  if (is_capturing(on)) return lacking("cudaMemcpyToArrayAsync in a captured stream");
   return cudaMemcpyToArray(a, x, y, from, bytes, kind);
 }
 
 error_t_ cudaMemcpyFromArrayAsync(void *to, array *a, size_t x, size_t y, size_t bytes, int kind, stream *on) {
+  if (is_capturing(on)) return lacking("cudaMemcpyFromArrayAsync in a captured stream");
   return cudaMemcpyFromArray(to, a, x, y, bytes, kind);
 }
 

@@ -41,17 +41,23 @@ static error_t_ copy_from(work *out, void *to, const void *symbol, size_t bytes,
 }
 
 static error_t_ change(node *n, int kind, const work *given) {
-  return note(!n || n->work.kind != kind ? INVALID_VALUE : set_work(n, given));
+  if (!n || n->work.kind != kind) return note(INVALID_VALUE);
+  work made = *given;
+  made.cooperative = n->work.cooperative; /* an attribute, no parameter */
+  return note(set_work(n, &made));
 }
 
 /* Kinds of nodes with their parameters: add, and change in a graph and in one that can be launched. */
 #define KIND_OF_NODE(name, type, made) \
   error_t_ cudaGraphAdd##name##Node(node **out, graph *g, node *const *needs, size_t count, const type *p) { \
+    if (!p) return note(INVALID_VALUE); \
     return add(out, g, needs, count, (work)made); \
   } \
-  error_t_ cudaGraph##name##NodeSetParams(node *n, const type *p) { return change(n, ((work)made).kind, &(work)made); } \
+  error_t_ cudaGraph##name##NodeSetParams(node *n, const type *p) { \
+    return p ? change(n, ((work)made).kind, &(work)made) : note(INVALID_VALUE); \
+  } \
   error_t_ cudaGraphExec##name##NodeSetParams(graph *g, node *n, const type *p) { \
-    return change(copy_in(g, n), ((work)made).kind, &(work)made); \
+    return p ? change(copy_in(g, n), ((work)made).kind, &(work)made) : note(INVALID_VALUE); \
   }
 #define BRACED(...) {__VA_ARGS__}
 KIND_OF_NODE(Kernel, kernel_work, BRACED(.kind = N_KERNEL, .kernel = *p))

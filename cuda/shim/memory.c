@@ -216,7 +216,7 @@ error_t_ cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, str
 
 error_t_ cudaMemcpyPeer(void *to, int a, const void *from, int b, size_t bytes) { return cudaMemcpy(to, from, bytes, 3); }
 error_t_ cudaMemcpyPeerAsync(void *to, int a, const void *from, int b, size_t bytes, stream *on) {
-  return cudaMemcpy(to, from, bytes, 3);
+  return cudaMemcpyAsync(to, from, bytes, 3, on);
 }
 
 error_t_ cudaMemset(void *to, int value, size_t bytes) {
@@ -240,7 +240,9 @@ error_t_ cudaMemset3D(pitched to, int value, extent size) {
   return OK;
 }
 
-error_t_ cudaMemset3DAsync(pitched to, int value, extent size, stream *on) { return cudaMemset3D(to, value, size); }
+error_t_ cudaMemset3DAsync(pitched to, int value, extent size, stream *on) {
+  return is_capturing(on) ? lacking("cudaMemset3DAsync in a captured stream") : cudaMemset3D(to, value, size);
+}
 
 error_t_ cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
   return cudaMemset3D((pitched){to, pitch, width, height}, value, (extent){width, height, 1});
