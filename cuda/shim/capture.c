@@ -22,6 +22,7 @@ int is_capturing(const stream *on) { return capture_at(on) != NULL; }
 
 static void set_last(stream *on, node *const *nodes, size_t count) {
   void **made = count ? malloc(count * sizeof *made) : NULL;
+  if (count && !made) end("no memory");
   if (count) memcpy(made, nodes, count * sizeof *made);
   free(on->last);
   on->last = made;

@@ -147,8 +147,10 @@ class _Reading:
 
     def _renamed(self, operand: str) -> str:
         """An operand by the name of its register here."""
-        name = operand.lstrip("!")
-        return _renamed(operand.replace(name, f"%{name}") if name in self.bare else operand)
+        name = re.search(r"[\w$.]+", operand)
+        if name and name[0] in self.bare:  # bare, negated, or the base of an address
+            operand = f"{operand[: name.start()]}%{operand[name.start() :]}"
+        return _renamed(operand)
 
     def label(self, name: str, start: int) -> None:
         if name in self.labels:

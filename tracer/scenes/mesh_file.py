@@ -42,7 +42,7 @@ def read_mesh_file(path: Path) -> Scene:
         raise UserError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason_of(error)}") from error
     scene = model.scene
     if not scene.instances:
-        raise UserError(f"{path}: a scene needs at least one triangle or sphere, found none")
+        raise UserError(f"{path}: a scene needs at least one triangle, sphere or curve, found none")
     validate(scene, str(path))
     placed = sum(len(scene.meshes[instance.mesh].vertices) for instance in scene.instances)
     MESH_ELEMENTS.check(placed, "vertices that its instances place", file=path)

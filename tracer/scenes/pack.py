@@ -67,9 +67,13 @@ def _scene(path: Path, document: dict[str, Any]) -> Scene:
 
 def _curves(entry: dict[str, Any], materials: list[str]) -> Curves:
     """Curves of one basis: control points of four numbers, the first of each segment, one material."""
+    points, first = np.array(entry["points"]), np.array(entry["segments"])
+    if points.ndim != 2 or points.shape[1] != 4 or points.dtype.kind not in "iuf":
+        raise ValueError("curves.points must be a list of [x, y, z, radius]")
+    if first.ndim != 1 or first.dtype.kind not in "iu":
+        raise ValueError("curves.segments must be a list of numbers of points")
     with np.errstate(over="ignore"):
-        points = np.array(entry["points"], np.float32).reshape(-1, 4)
-    first = np.array(entry["segments"], np.uint32).reshape(-1)
+        points, first = points.astype(np.float32), np.array(entry["segments"], np.uint32)
     return Curves(
         str(entry["basis"]), points, first, np.full(len(first), materials.index(entry["material"]), np.uint16)
     )

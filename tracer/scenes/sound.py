@@ -26,7 +26,7 @@ def validate(scene: Scene, place: str) -> None:
         _check_numbers(material, f"{place}: materials.{material.name}")
     _check_instances(scene, place)
     if not scene.instanced_triangles and not len(scene.spheres) and not len(scene.curves):
-        raise UserError(f"{place}: a scene needs at least one triangle or sphere, found none")
+        raise UserError(f"{place}: a scene needs at least one triangle, sphere or curve, found none")
     _check_curves(scene, place)
     for mesh in scene.meshes:
         _check_mesh(scene, mesh, f"{place}: mesh {mesh.name}")

@@ -307,3 +307,11 @@ def test_the_number_of_an_entry_without_one_is_its_files() -> None:
     assert parse_shader(text, "gpgpusimShaders/MESA_SHADER_MISS_17.ptx").number == 17
     with pytest.raises(UserError, match="expected _funcN in the entry's name, or _N in the file's"):
         parse_shader(text, "shader.ptx")
+
+
+def test_a_bare_register_is_the_base_of_an_address() -> None:
+    """Else the address would name a symbol, which no module has."""
+    body = ".reg .b64 addr; .reg .b32 %a; mov.b64 addr, 0; ld.global.b32 %a, [addr+4]; st.global.b32 [addr], %a;"
+    texts = instructions(lowered(body))
+    assert sum("[%addr" in text for text in texts) == 2
+    assert not any("[addr" in text for text in texts)

@@ -82,7 +82,7 @@ def _copy_pack(data: Path, folder: Path, name: str, **changes: object) -> Path:
         ({"materials": {"green": {"model": "velvet"}}}, "materials.green.model must be one of lambertian"),
         ({"mesh": "../elsewhere.glb"}, "must lie in its own folder"),
         ({"mesh": "absent.glb"}, "missing, but cornell.json names it"),
-        ({"mesh": None}, "needs at least one triangle or sphere, found none"),
+        ({"mesh": None}, "needs at least one triangle, sphere or curve, found none"),
         ({"camera": {}}, "key 'eye' is missing"),
         ({"sky": {"type": "stars"}}, "sky.type must be gradient or none, found stars"),
         ({"lights": [{"position": "up", "radius": 1}]}, "wrong type"),

@@ -187,6 +187,8 @@ def test_curves(tmp_path: Path, basis: str) -> None:
     slack = 1e-4 if basis == "linear" else 0.02  # eight cones stand for a curved segment
     for x, row in enumerate(words):
         t, u, segment, gap = entered(curves, rays[x])
+        if t == np.inf:
+            assert row[63] or abs(gap) < slack
         if abs(gap) < slack or t == np.inf:
             continue
         open_end = basis != "linear" and (u < 0.02 or u > 0.98)
@@ -245,6 +247,9 @@ def test_a_pack_with_curves_and_what_is_refused(tmp_path: Path) -> None:
     for old, new, message in (
         ("catmullrom", "hermite", "basis must be one of linear, .*found 'hermite'"),
         ("[0, 1],\n", "[0, 2],\n", "segments must begin at point 0 to 1"),
+        ("[0, 1],\n", "[0, 1.7],\n", "segments must be a list of numbers of points"),
+        ("[0, 1],\n", "[[0, 1]],\n", "segments must be a list of numbers of points"),
+        ("[1, 0, 0, 0.1]", "[1, 0, 0.1]", "hair.json"),
         ("[1, 0, 0, 0.1]", "[1, 0, 0, 0]", r"points\[1\] must be finite, its radius above 0"),
     ):
         pack.write_text(text.replace(old, new, 1))
