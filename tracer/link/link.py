@@ -61,7 +61,7 @@ def link_launch(
     own = [
         memory.function_address((f.module.source_name, f"{f.function.name}:{index}")) for index, f in enumerate(records)
     ]
-    symbols, addresses = place_variables(functions, memory, constants)
+    symbols, addresses = place_variables(functions, memory, constants, libraries)
     by_address = np.full(len(memory.functions), -1, np.int32)
     for number, place in (*places.items(), *zip(callables, own, strict=True)):
         by_address[(place - FIRST_FUNCTION) // FUNCTION_STEP_BYTES] = number

@@ -4,7 +4,7 @@ A variable that a function declares hides a module's of the same name, and two f
 tables of names it is ``function:name``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -54,11 +54,12 @@ class SharedVariables:
 
 
 def place_variables(
-    functions: Functions, memory: DeviceMemory, constants: Mapping[str, bytes]
+    functions: Functions, memory: DeviceMemory, constants: Mapping[str, bytes], libraries: Sequence[Module] = ()
 ) -> tuple[dict[tuple[str, str], int], np.ndarray]:
     """Variables and functions of all modules into memory, once per ``DeviceMemory``.
 
-    ``constants`` are one buffer per symbol. Returns numbers of (module, name), and uint64[numbers] addresses.
+    ``constants`` are one buffer per symbol; initialisers may name functions of ``libraries`` that no program of this
+    launch calls, as later ones may. Returns numbers of (module, name), and uint64[numbers] addresses.
     Raises ``UserError`` for constants that no module declares, and for initialisers that name nothing placed.
     """
     modules = list({id(module): module for module, _ in functions}.values())
@@ -89,7 +90,7 @@ def place_variables(
             key = (module.source_name, function.name)
             places[key] = memory.function_address(key)
     for module, variable, address in fresh:
-        _relocate(module, variable, address, places, memory, modules)
+        _relocate(module, variable, address, places, memory, [*modules, *libraries])
     return {key: number for number, key in enumerate(places)}, np.array(list(places.values()), np.uint64)
 
 

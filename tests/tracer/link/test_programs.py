@@ -5,6 +5,7 @@ import numpy as np
 from rayplay import ptx
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.link.programs import KEPT, link_programs
+from rayplay.tracer.link.variables import place_variables
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.run import Numbering, run_compute_launch
 from tests.tracer.harness.execution import HEADER
@@ -63,3 +64,17 @@ def test_a_program_is_linked_once_while_it_is_among_the_latest() -> None:
     for module in modules[1:]:
         assert link_programs(((module, module.functions["k"]),)) is not first
     assert link_programs(((modules[0], modules[0].functions["k"]),)) is not first
+
+
+def test_an_initialiser_names_a_function_that_only_later_launches_call() -> None:
+    """The address is the one of the module that defines it, whichever launch places the variable."""
+    head = ".version 8.0\n.target sm_75\n.address_size 64\n"
+    uses = (
+        ".extern .func twice ();\n.visible .global .align 8 .u64 pointer[1] = {twice};\n.visible .entry k () { ret; }"
+    )
+    first = ptx.parse(head + uses, "first.ptx")
+    library = ptx.parse(head + ".visible .func twice () { ret; }", "library.ptx")
+    memory = DeviceMemory()
+    place_variables([(first, first.functions["k"])], memory, {}, [library])
+    address = memory.variables["first.ptx", "pointer"]
+    assert memory.view(address, np.uint64, 1)[0] == memory.function_address(("library.ptx", "twice"))
