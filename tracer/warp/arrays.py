@@ -143,6 +143,16 @@ def make_state(
         counts=buffers.counts,
         runs=buffers.runs,
     )
+    outside, bound = _bind(machine, linked, warps)
+    selected = arrays.get("selected", np.zeros(0, np.uint8))
+    return LaunchState(
+        linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp, machine), WARP.zeros(rows),
+        _thread_indices(shape), outside, (arrays, primitives, *bound),
+    )  # fmt: skip
+
+
+def _bind(machine: np.ndarray, linked: LinkedLaunch, warps: Warps) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Addresses of the warps' arrays and of the units in the machine's words; ``outside``, and arrays to keep alive."""
     machine[MACHINE.report] = warps.report.ctypes.data
     machine[MACHINE.exception] = warps.exception.ctypes.data
     machine[MACHINE.callables], machine[MACHINE.callable_count] = linked.callables.ctypes.data, len(linked.callables)
@@ -155,11 +165,7 @@ def make_state(
     bounds, outside = np.zeros((instructions, 2), np.int64), np.zeros(instructions, np.int64)
     machine[MACHINE.bounds], machine[MACHINE.outside] = bounds.ctypes.data, outside.ctypes.data
     machine[MACHINE.units], machine[MACHINE.unit_rows] = units.ctypes.data, unit_rows.ctypes.data
-    selected = arrays.get("selected", np.zeros(0, np.uint8))
-    return LaunchState(
-        linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp, machine), WARP.zeros(rows),
-        _thread_indices(shape), outside, (arrays, primitives, units, unit_rows, bounds),
-    )  # fmt: skip
+    return outside, (units, unit_rows, bounds)
 
 
 def _left_calls(linked: LinkedLaunch, rows: int, items: int, stack_words: int) -> int:
