@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,32 @@ ROOT = Path(__file__).resolve().parents[2]
 LAUNCH = ["rayplay.tracer", "launch", str(ROOT / "tracer" / "kernels" / "reduction.toml")]
 SAMPLE = str(ROOT / "traces" / "sample.trace")
 REPLAY = ["rayplay.replay", SAMPLE, "--gpu", "mobile"]
+SCENE = ["rayplay", "scene", "cornell"]
 CHANGE = ["rayplay.zatel", "whatif", SAMPLE, "--gpu", "mobile", "--fraction", "0.5", "--change", "rt.warps*2"]
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    """A cache that holds what the runs below need: what other tests compiled, and their key."""
-    runs(LAUNCH, tmp_path / "first.trace", Path(sealed_root().parent))
-    runs(REPLAY, tmp_path / "first.result", Path(sealed_root().parent))
-    shutil.copytree(sealed_root(), tmp_path / "cache" / "sealed")
-    return tmp_path / "cache"
+@dataclass(frozen=True)
+class Whole:
+    """A cache that holds what the runs below need, and what they write with it."""
+
+    cache: Path
+    files: dict[str, dict[str, bytes]]
+
+    def copy(self, to: Path) -> Path:
+        """A cache of a test's own."""
+        shutil.copytree(self.cache / "sealed", to / "cache" / "sealed")
+        return to / "cache"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """The cache of the tests, which other tests filled, with its key."""
+    at = tmp_path_factory.mktemp("whole")
+    files = {}
+    for name, words in (("launch", LAUNCH), ("replay", REPLAY), ("change", CHANGE)):
+        files[name], _ = runs(words, at / name, sealed_root().parent)
+    shutil.copytree(sealed_root(), at / "sealed")
+    return Whole(at, files)
 
 
 def runs(words: list[str], out: Path, cache: Path, **more: str) -> tuple[dict[str, bytes], list[str]]:
@@ -45,8 +62,8 @@ def flip(path: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("damage", ["flipped", "empty", "cut", "replaced"])
-def test_machine_code_of_a_program_that_was_damaged_is_made_again(tmp_path: Path, cache: Path, damage: str) -> None:
-    whole, _ = runs(LAUNCH, tmp_path / "whole.trace", cache)
+def test_machine_code_of_a_program_that_was_damaged_is_made_again(tmp_path: Path, whole: Whole, damage: str) -> None:
+    cache = whole.copy(tmp_path)
     objects = sorted((cache / "sealed" / "machine-code").iterdir())
     other = objects[0].read_bytes()
     for path in objects:
@@ -57,47 +74,47 @@ def test_machine_code_of_a_program_that_was_damaged_is_made_again(tmp_path: Path
         else:
             os.truncate(path, 0 if damage == "empty" else path.stat().st_size // 2)
     again, warnings = runs(LAUNCH, tmp_path / "again.trace", cache)
-    assert again == whole
+    assert again == whole.files["launch"]
     assert warnings
     assert all("is damaged; it is made again" in line for line in warnings)
-    assert runs(LAUNCH, tmp_path / "third.trace", cache) == (whole, [])
+    assert runs(LAUNCH, tmp_path / "third.trace", cache) == (whole.files["launch"], [])
 
 
-def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, cache: Path) -> None:
-    whole, _ = runs(REPLAY, tmp_path / "whole.result", cache)
+def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, whole: Whole) -> None:
+    cache = whole.copy(tmp_path)
     damaged = [*(cache / "sealed").glob("numba-replay-*/crossbar.*/*"), *(cache / "sealed").glob("numba-*/enter-*/*")]
     assert damaged
     for path in damaged:
         flip(path, random.Random(2))
     again, warnings = runs(REPLAY, tmp_path / "again.result", cache)
-    assert again == whole
+    assert again == whole.files["replay"]
     assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in damaged}
     assert len(set(warnings)) == len(warnings) > 0
-    assert runs(REPLAY, tmp_path / "third.result", cache) == (whole, [])
+    assert runs(REPLAY, tmp_path / "third.result", cache) == (whole.files["replay"], [])
 
 
-def test_facts_of_a_trace_that_were_damaged_are_found_again(tmp_path: Path, cache: Path) -> None:
-    whole, _ = runs(CHANGE, tmp_path / "whole.json", cache)
+def test_facts_of_a_trace_that_were_damaged_are_found_again(tmp_path: Path, whole: Whole) -> None:
+    cache = whole.copy(tmp_path)
     facts = sorted((cache / "sealed" / "zatel").iterdir())
     assert facts
     rng = random.Random(3)
     for path in facts:
         flip(path, rng)
     again, warnings = runs(CHANGE, tmp_path / "again.json", cache)
-    assert again == whole
+    assert again == whole.files["change"]
     assert warnings
     assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in facts}
-    assert runs(CHANGE, tmp_path / "third.json", cache) == (whole, [])
+    assert runs(CHANGE, tmp_path / "third.json", cache) == (whole.files["change"], [])
 
 
 def test_without_a_cache_nothing_is_kept_anywhere_else(tmp_path: Path) -> None:
     """numba's way was ``__pycache__``, where an edited callee is not seen."""
     (tmp_path / "file").write_text("")
     before = set(ROOT.rglob("*.nbi"))
-    _, warnings = runs(LAUNCH, tmp_path / "a.trace", tmp_path / "file", HOME=str(tmp_path / "home"))
+    _, warnings = runs(SCENE, tmp_path / "a.html", tmp_path / "file", HOME=str(tmp_path / "home"))
     [line] = warnings
     assert line.startswith(
         f"warning: {tmp_path / 'file' / 'sealed'}: compiled code and facts of traces cannot be kept: "
     )
     assert set(ROOT.rglob("*.nbi")) == before
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "a.trace"}
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "a.html"}
