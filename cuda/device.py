@@ -89,7 +89,7 @@ class Device:
         self.binaries: list[Binary] = []
         self.kernels: list[Kernel] = []
         self.numbering, self.ran = Numbering(), Ran()
-        self.nominal_ns = 0
+        self.nominal_ns = self._sent = 0
         self.failed: UserError | None = None
         self._code = Error.NONE
         self._sink: TraceWriter | None = None
@@ -112,7 +112,7 @@ class Device:
         try:
             return Error.NONE, self._answers[ask](fields)
         except Refused as refused:
-            return refused.code, struct.pack("<Q", self.nominal_ns)
+            return refused.code, struct.pack("<Q", self.nominal_ns) + self._said()
 
     def _binary(self, fields: Fields) -> bytes:
         (count,) = fields.read("Q")
@@ -221,14 +221,18 @@ class Device:
             self.memory, shared, stream, bool(cooperative), libraries=kernel.libraries,
         )  # fmt: skip
         _check_lengths(launch, kernel.function)
-        text = self._run(launch)
-        return struct.pack("<Q", self.nominal_ns) + text.encode(errors="replace")
+        self._run(launch)
+        return struct.pack("<Q", self.nominal_ns) + self._said()
 
-    def _run(self, launch: ComputeLaunch) -> str:
-        """Run a launch and record it: what it printed. A kernel's error stays, and every launch has it from then on."""
+    def _said(self) -> bytes:
+        """Text that kernels have printed since the last reply."""
+        start, self._sent = self._sent, len(self.memory.printed)
+        return "".join(self.memory.printed[start:]).encode(errors="replace")
+
+    def _run(self, launch: ComputeLaunch) -> None:
+        """Run a launch and record it. A kernel's error stays, and every launch has it from then on."""
         if self._sink is None:
             self._sink = self._stack.enter_context(self.writer())
-        before = len(self.memory.printed)
         try:
             counts = run_compute_launch(launch, self._sink, numbering=self.numbering)
         except UserError as error:
@@ -237,7 +241,6 @@ class Device:
         self.ran.add(counts)
         self.ran.warps = self.numbering.warps
         self.nominal_ns += self.card.nominal_ns(counts.warp_instructions)
-        return "".join(self.memory.printed[before:])
 
 
 def code_of(message: str) -> Error:

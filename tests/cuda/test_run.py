@@ -66,6 +66,30 @@ def test_captured_streams_become_a_graph(host: Path, tmp_path: Path) -> None:
     assert {each["stream"] for each in open_trace(tmp_path / "x.trace").manifest.launches} == {2}  # of the launch
 
 
+def test_a_capture_ends_with_the_stream_in_which_it_began(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "gone")[1] == ["gone 0 0 1010101 cudaErrorInvalidValue"]
+
+
+def test_graphs_in_graphs_are_cloned_updated_and_changed(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "nested")
+    assert said == [
+        "nested 0 9 1", "changed 0 19", "disabled 0 0 19", "enabled 0 79", "child cudaErrorInvalidValue",
+        "differs cudaErrorGraphExecUpdateFailure 2", "foreign cudaErrorInvalidValue",
+        "none" + 5 * " cudaErrorInvalidValue" + ", cudaErrorInvalidDeviceFunction",
+    ]  # fmt: skip
+    assert summary.ran.kernels == 4
+
+
+def test_a_failed_assertion_is_said_and_leaves_the_exit_code(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "assert", "exit3")
+    assert said == ["checked 0", "waited cudaErrorAssert"]
+    assert summary.code == 3
+    assert summary.text().startswith("no trace: checked: ")
+    assert "assertion `to[threadIdx.x] == 1` failed; exit code 3" in summary.text()
+    assert summary.record()["assertion"] in summary.text()
+    assert not list(tmp_path.glob("*.trace"))
+
+
 def test_errors_are_those_of_cuda(host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     summary, said = ran(host, tmp_path, "errors", "exit7")
     assert said == [

@@ -59,6 +59,18 @@ int cudaGraphAddDependencies(void *, void **, void **, const void *, size_t);
 int cudaGraphInstantiate(void *, void *, unsigned long long);
 int cudaGraphExecUpdate(void *, void *, void *);
 int cudaGraphLaunch(void *, void *);
+int cudaGraphAddChildGraphNode(void *, void *, void **, size_t, void *);
+int cudaGraphAddEmptyNode(void *, void *, void **, size_t);
+int cudaGraphAddEventRecordNode(void *, void *, void **, size_t, void *);
+int cudaGraphAddEventWaitNode(void *, void *, void **, size_t, void *);
+int cudaGraphChildGraphNodeGetGraph(void *, void *);
+int cudaGraphClone(void *, void *);
+int cudaGraphExecChildGraphNodeSetParams(void *, void *, void *);
+int cudaGraphNodeFindInClone(void *, void *, void *);
+int cudaGraphNodeGetEnabled(void *, void *, unsigned *);
+int cudaGraphNodeSetEnabled(void *, void *, unsigned);
+int cudaStreamDestroy(void *);
+int cudaStreamIsCapturing(void *, int *);
 int cudaGraphGetNodes(void *, void *, size_t *);
 int cudaGraphDestroy(void *);
 int cudaGraphExecDestroy(void *);
@@ -85,12 +97,14 @@ static void sum(void) {}
 static void lookup(void) {}
 static void fill(void) {}
 static void outside(void) {}
+static void checked(void) {}
 
 __attribute__((constructor)) static void register_all(void) {
   void **handle = __cudaRegisterFatBinary(&registered);
   struct { void *host; const char *name; } kernels[] = {
-      {scale, "scale"}, {sum, "sum"}, {lookup, "lookup"}, {fill, "fill"}, {outside, "outside"}, {register_all, "none"}};
-  for (int i = 0; i < 6; i++)
+      {scale, "scale"}, {sum, "sum"}, {lookup, "lookup"}, {fill, "fill"}, {outside, "outside"},
+      {checked, "checked"}, {register_all, "none"}};
+  for (int i = 0; i < 7; i++)
     __cudaRegisterFunction(handle, kernels[i].host, kernels[i].name, kernels[i].name, -1, 0, 0, 0, 0, 0);
   __cudaRegisterVar(handle, factors, "factors", "factors", 0, 8, 1, 0);
   __cudaRegisterVar(handle, &counter, "counter", "counter", 0, 4, 0, 0);
@@ -252,6 +266,68 @@ static void part_capture(void) {
   }
 }
 
+static void part_gone(void) {
+  void *stream, *side, *fork, *graph;
+  int status, *to, found, error = cudaMalloc(&to, 4) | cudaStreamCreate(&stream) | cudaStreamCreate(&side);
+  error |= cudaEventCreate(&fork) | cudaStreamBeginCapture(stream, 0) | cudaEventRecord(fork, stream);
+  error |= cudaStreamWaitEvent(side, fork, 0) | cudaStreamDestroy(stream) | cudaStreamIsCapturing(side, &status);
+  error |= cudaMemsetAsync(to, 1, 4, side) | cudaMemcpy(&found, to, 4, 2);
+  printf("gone %d %d %x %s\n", error, status, found, cudaGetErrorName(cudaStreamEndCapture(side, &graph)));
+}
+
+/* A graph in a graph, cloned, updated, changed in the inner one, with a node that is disabled. */
+static void part_nested(void) {
+  float host[4] = {1, 2, 3, 4}, *from, *to, set[2] = {2, 1}, ms;
+  int count = 4, error = cudaMalloc(&from, 16) | cudaMalloc(&to, 16) | cudaMemcpyToSymbol(factors, set, 8, 0, 1);
+  void *arguments[] = {&from, &to, &count}, *again[] = {&to, &to, &count}, *node[5], *inside, *last, *middle, *other;
+  void *inner, *outer, *copy, *ready, *start, *event;
+  struct { int result; void *at, *from; } updated;
+  struct kernel_node work = {scale, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL};
+  size_t one = 1;
+  unsigned enabled;
+  error |= cudaEventCreate(&start) | cudaEventCreate(&event) | cudaEventRecord(start, NULL);
+  error |= cudaGraphCreate(&inner, 0) | cudaGraphAddKernelNode(&other, inner, NULL, 0, &work) | cudaGraphCreate(&outer, 0);
+  error |= cudaGraphAddMemcpyNode1D(&node[0], outer, NULL, 0, from, host, 16, 1);
+  error |= cudaGraphAddChildGraphNode(&node[1], outer, &node[0], 1, inner);
+  error |= cudaGraphAddEventRecordNode(&node[2], outer, &node[1], 1, event);
+  error |= cudaGraphAddEventWaitNode(&node[3], outer, &node[2], 1, event);
+  error |= cudaGraphAddMemcpyNode1D(&node[4], outer, &node[3], 1, back, to, 16, 2) | cudaGraphClone(&copy, outer);
+  error |= cudaGraphNodeFindInClone(&middle, node[1], copy) | cudaGraphNodeFindInClone(&last, node[4], copy);
+  error |= cudaGraphChildGraphNodeGetGraph(middle, &other) | cudaGraphGetNodes(other, &inside, &one);
+  error |= cudaGraphInstantiate(&ready, copy, 0) | cudaGraphLaunch(ready, NULL) | cudaEventElapsedTime(&ms, start, event);
+  printf("nested %d %g %d\n", error, back[3], ms > 0);
+  work.arguments = again; /* the node inside is known after an update too */
+  error = cudaGraphExecUpdate(ready, outer, &updated) | cudaGraphExecChildGraphNodeSetParams(ready, middle, inner);
+  error |= cudaGraphExecKernelNodeSetParams(ready, inside, &work) | cudaGraphLaunch(ready, NULL);
+  printf("changed %d %g\n", error, back[3]);
+  error = cudaGraphNodeSetEnabled(ready, last, 0) | cudaGraphNodeGetEnabled(ready, last, &enabled) | cudaGraphLaunch(ready, NULL);
+  printf("disabled %d %u %g\n", error, enabled, back[3]);
+  error = cudaGraphNodeSetEnabled(ready, last, 1) | cudaGraphLaunch(ready, NULL);
+  printf("enabled %d %g\n", error, back[3]);
+  cudaGraphAddEmptyNode(&other, inner, NULL, 0);
+  printf("child %s\n", cudaGetErrorName(cudaGraphExecChildGraphNodeSetParams(ready, middle, inner)));
+  cudaGraphChildGraphNodeGetGraph(node[1], &inner);
+  cudaGraphAddEmptyNode(&other, inner, NULL, 0);
+  error = cudaGraphExecUpdate(ready, outer, &updated);
+  printf("differs %s %d\n", cudaGetErrorName(error), updated.result);
+  printf("foreign %s\n", cudaGetErrorName(cudaGraphAddEmptyNode(&other, outer, &inside, 1)));
+  printf("none %s", cudaGetErrorName(cudaGraphExecChildGraphNodeSetParams(ready, middle, NULL)));
+  printf(" %s", cudaGetErrorName(cudaGraphAddChildGraphNode(&other, outer, NULL, 0, NULL)));
+  printf(" %s", cudaGetErrorName(cudaGraphCreate(NULL, 0)));
+  work.arguments = NULL;
+  printf(" %s", cudaGetErrorName(cudaGraphAddKernelNode(&other, outer, NULL, 0, &work)));
+  printf(" %s", cudaGetErrorName(launch(scale, 1, 1, NULL, NULL)));
+  work.kernel = printf;
+  printf(", %s\n", cudaGetErrorName(cudaGraphAddKernelNode(&other, outer, NULL, 0, &work)));
+}
+
+static void part_assert(void) {
+  float *to;
+  cudaMalloc(&to, 4);
+  launch(checked, 1, 1, (void *[]){&to}, NULL);
+  printf("waited %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+
 static void part_outside(void) {
   float *to;
   cudaMalloc(&to, 4);
@@ -267,11 +343,11 @@ int main(int count, char **words) {
   struct { const char *name; void (*run)(void); } parts[] = {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
-      {"graph", part_graph}, {"capture", part_capture}};
+      {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
-    for (int k = 0; k < 9; k++)
+    for (unsigned k = 0; k < sizeof parts / sizeof *parts; k++)
       if (!strcmp(parts[k].name, words[i])) parts[k].run();
   }
   return cudaDeviceSynchronize();
