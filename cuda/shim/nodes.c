@@ -94,12 +94,14 @@ node *copy_in(const graph *copy, const node *origin) {
   return NULL;
 }
 
+void drop_node(node *n) {
+  drop_work(&n->work);
+  free(n->needs);
+  free(n);
+}
+
 void drop_graph(graph *g) {
-  for (size_t i = 0; g && i < g->count; i++) {
-    drop_work(&g->nodes[i]->work);
-    free(g->nodes[i]->needs);
-    free(g->nodes[i]);
-  }
+  for (size_t i = 0; g && i < g->count; i++) drop_node(g->nodes[i]);
   if (g) free(g->nodes);
   free(g);
 }

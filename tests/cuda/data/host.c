@@ -70,6 +70,29 @@ int cudaGraphNodeFindInClone(void *, void *, void *);
 int cudaGraphNodeGetEnabled(void *, void *, unsigned *);
 int cudaGraphNodeSetEnabled(void *, void *, unsigned);
 int cudaStreamDestroy(void *);
+struct node_parameters { int kind, reserved[3];
+                         union { long long padding[29]; struct kernel_node kernel; struct fill_node fill; void *memory;
+                                 struct { char pool[88]; const void *access; size_t count, bytes; void *out; } take; } of;
+                         long long last; };
+int cudaGraphAddNode(void *, void *, void **, const void *, size_t, struct node_parameters *);
+int cudaGraphExecNodeSetParams(void *, void *, struct node_parameters *);
+int cudaGraphDestroyNode(void *);
+int cudaGraphRemoveDependencies(void *, void **, void **, const void *, size_t);
+int cudaGraphNodeGetDependentNodes(void *, void *, void *, size_t *);
+int cudaGraphDebugDotPrint(void *, const char *, unsigned);
+int cudaMemPoolCreate(void *, const void *);
+int cudaMemPoolDestroy(void *);
+int cudaMemPoolSetAttribute(void *, int, void *);
+int cudaMemPoolGetAttribute(void *, int, void *);
+int cudaMemPoolGetAccess(int *, void *, const void *);
+int cudaMallocFromPoolAsync(void *, size_t, void *, void *);
+int cudaDeviceGetDefaultMemPool(void *, int);
+int cudaStreamSetAttribute(void *, int, const void *);
+int cudaStreamGetAttribute(void *, int, void *);
+int cudaDeviceCanAccessPeer(int *, int, int);
+int cudaDeviceEnablePeerAccess(int, unsigned);
+int cudaDeviceGetPCIBusId(char *, int, int);
+int cudaDeviceGetByPCIBusId(int *, const char *);
 int cudaStreamIsCapturing(void *, int *);
 int cudaGraphGetNodes(void *, void *, size_t *);
 int cudaGraphDestroy(void *);
@@ -321,6 +344,51 @@ static void part_nested(void) {
   printf(", %s\n", cudaGetErrorName(cudaGraphAddKernelNode(&other, outer, NULL, 0, &work)));
 }
 
+/* Nodes by their common call: memory, a fill with 1 (then 2), 2 x + 1, a copy back; then without the kernel. */
+static void part_edit(void) {
+  struct node_parameters taken = {10, {0}, {.take = {.bytes = 16}}}, work = {0}, ones = {2};
+  float *to, set[2] = {2, 1};
+  int count = 4, error = cudaMalloc(&to, 16) | cudaMemcpyToSymbol(factors, set, 8, 0, 1) | cudaMemset(to, 0, 16);
+  void *graph, *ready, *node[4], *behind[2], *arguments[] = {&taken.of.take.out, &to, &count};
+  size_t dependents = 2, nodes;
+  error |= cudaGraphCreate(&graph, 0) | cudaGraphAddNode(&node[0], graph, NULL, NULL, 0, &taken);
+  ones.of.fill = (struct fill_node){taken.of.take.out, 0, 0x3f800000, 4, 4, 1};
+  work.of.kernel = (struct kernel_node){scale, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL};
+  error |= cudaGraphAddNode(&node[1], graph, node, NULL, 1, &ones) | cudaGraphAddNode(&node[2], graph, node + 1, NULL, 1, &work);
+  error |= cudaGraphAddMemcpyNode1D(&node[3], graph, node + 2, 1, back, to, 16, 2) | cudaGraphInstantiate(&ready, graph, 0);
+  error |= cudaGraphLaunch(ready, NULL) | cudaGraphNodeGetDependentNodes(node[1], behind, NULL, &dependents);
+  printf("nodes %d %g %zu %d\n", error, back[3], dependents, behind[0] == node[2]);
+  ones.of.fill.value = 0x40000000;
+  error = cudaGraphExecNodeSetParams(ready, node[1], &ones) | cudaGraphLaunch(ready, NULL);
+  printf("changed %d %g\n", error, back[3]);
+  error = cudaGraphRemoveDependencies(graph, node + 1, node + 2, NULL, 1) | cudaGraphDebugDotPrint(graph, getenv("DOT"), 0);
+  printf("none %s\n", cudaGetErrorName(cudaGraphRemoveDependencies(graph, node + 1, node + 2, NULL, 1)));
+  error |= cudaGraphDestroyNode(node[2]) | cudaGraphGetNodes(graph, NULL, &nodes) | cudaMemset(to, 0, 16);
+  error |= cudaGraphInstantiate(&ready, graph, 0) | cudaGraphLaunch(ready, NULL);
+  printf("without %d %zu %g\n", error, nodes, back[3]);
+}
+
+static void part_pools(void) {
+  void *pool, *usual, *memory, *stream;
+  unsigned long long bytes = 64, most;
+  int ints[2] = {7, 7}, access, device = 9, properties[32] = {1};
+  char name[16], attribute[64] = "kept", found[64] = "";
+  int error = cudaMemPoolCreate(&pool, properties) | cudaMemPoolSetAttribute(pool, 4, &bytes);
+  bytes = 0;
+  error |= cudaMemPoolGetAttribute(pool, 4, &bytes) | cudaMemPoolGetAttribute(pool, 1, ints);
+  printf("pool %d %llu %d %d\n", error, bytes, ints[0], ints[1]);
+  error = cudaMallocFromPoolAsync(&memory, 1000, pool, NULL) | cudaMemPoolGetAttribute(pool, 7, &bytes);
+  error |= cudaFreeAsync(memory, NULL) | cudaMemPoolGetAttribute(pool, 8, &most) | cudaMemPoolGetAccess(&access, pool, NULL);
+  unsigned long long before = bytes;
+  error |= cudaMemPoolGetAttribute(pool, 7, &bytes) | cudaMemPoolDestroy(pool) | cudaDeviceGetDefaultMemPool(&usual, 0);
+  printf("used %d %llu %d %d %s\n", error, before - bytes, most >= before, access, cudaGetErrorName(cudaMemPoolDestroy(usual)));
+  error = cudaStreamCreate(&stream) | cudaStreamSetAttribute(stream, 1, attribute) | cudaStreamGetAttribute(stream, 1, found);
+  error |= cudaDeviceGetPCIBusId(name, 16, 0) | cudaDeviceGetByPCIBusId(&device, name);
+  printf("attribute %d %s %d\n", error, found, device);
+  printf("peer %s", cudaGetErrorName(cudaDeviceEnablePeerAccess(0, 0)));
+  printf(" %s\n", cudaGetErrorName(cudaDeviceCanAccessPeer(&access, 0, 1)));
+}
+
 static void part_assert(void) {
   float *to;
   cudaMalloc(&to, 4);
@@ -343,7 +411,8 @@ int main(int count, char **words) {
   struct { const char *name; void (*run)(void); } parts[] = {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
-      {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert}};
+      {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
+      {"edit", part_edit}, {"pools", part_pools}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
