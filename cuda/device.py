@@ -1,6 +1,7 @@
 """The device of a running program: its modules, memory and kernels, and what each request of the program does."""
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +18,7 @@ from rayplay.cuda.messages import Ask, Error, Fields, Refused
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.link.functions import called_names, definition
 from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
 from rayplay.tracer.link.programs import link_programs
 from rayplay.tracer.link.variables import place_variables
@@ -28,6 +30,7 @@ from rayplay.tracer.warp.shape import MOST_COOPERATIVE_WARPS
 LARGEST_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_BLOCK = (1024, 1024, 64)
 LARGEST_CTA = 1024
+LAUNCHES = re.compile(r"(__cudaCDP\d?|cuda)(LaunchDevice|GetParameterBuffer)")  # of CUDA's device runtime
 MOST_REGISTERS = 255  # PTX has any number; an assembler spills beyond
 MOST_BINARIES = 1 << 12
 LARGEST_ALIGN = 1 << 16
@@ -53,12 +56,13 @@ class Binary:
 
 @dataclass
 class Kernel:
-    """A kernel of a binary, and the modules beside its own."""
+    """A kernel of a binary, the modules beside its own, and the call by which it launches others (or "")."""
 
     module: Module
     function: Function
     libraries: tuple[Module, ...]
     architecture: int
+    launches: str
 
 
 @dataclass
@@ -89,7 +93,7 @@ class Device:
         self.binaries: list[Binary] = []
         self.kernels: list[Kernel] = []
         self.numbering, self.ran = Numbering(), Ran()
-        self.nominal_ns = 0
+        self.nominal_ns = self._sent = 0
         self.failed: UserError | None = None
         self._code = Error.NONE
         self._sink: TraceWriter | None = None
@@ -112,7 +116,7 @@ class Device:
         try:
             return Error.NONE, self._answers[ask](fields)
         except Refused as refused:
-            return refused.code, struct.pack("<Q", self.nominal_ns)
+            return refused.code, struct.pack("<Q", self.nominal_ns) + self._said()
 
     def _binary(self, fields: Fields) -> bytes:
         (count,) = fields.read("Q")
@@ -144,7 +148,9 @@ class Device:
             raise Refused(Error.INVALID_FUNCTION)
         function = owner.functions[name]
         architecture = binary.images[modules.index(owner)].architecture
-        self.kernels.append(Kernel(owner, function, tuple(m for m in modules if m is not owner), architecture))
+        others = tuple(m for m in modules if m is not owner)
+        launches = launching_call(owner, function, others)
+        self.kernels.append(Kernel(owner, function, others, architecture, launches))
         sizes = [each.bytes for each in function.parameters]
         figures = self._figures(self.kernels[-1])
         return struct.pack(f"<II8Q{len(sizes)}I", len(self.kernels) - 1, len(sizes), *figures, *sizes)
@@ -221,15 +227,22 @@ class Device:
             self.memory, shared, stream, bool(cooperative), libraries=kernel.libraries,
         )  # fmt: skip
         _check_lengths(launch, kernel.function)
-        text = self._run(launch)
-        return struct.pack("<Q", self.nominal_ns) + text.encode(errors="replace")
+        self._run(kernel, launch)
+        return struct.pack("<Q", self.nominal_ns) + self._said()
 
-    def _run(self, launch: ComputeLaunch) -> str:
-        """Run a launch and record it: what it printed. A kernel's error stays, and every launch has it from then on."""
+    def _said(self) -> bytes:
+        """Text that kernels have printed since the last reply."""
+        start, self._sent = self._sent, len(self.memory.printed)
+        return "".join(self.memory.printed[start:]).encode(errors="replace")
+
+    def _run(self, kernel: Kernel, launch: ComputeLaunch) -> None:
+        """Run a launch and record it. A kernel's error stays, and every launch has it from then on."""
         if self._sink is None:
             self._sink = self._stack.enter_context(self.writer())
-        before = len(self.memory.printed)
         try:
+            if kernel.launches:
+                place = f"{kernel.module.source_name}: {launch.entry}"
+                raise UserError(f"{place}: calls {kernel.launches}: kernels that launch kernels are not supported")
             counts = run_compute_launch(launch, self._sink, numbering=self.numbering)
         except UserError as error:
             self.failed, self._code = error, code_of(str(error))
@@ -237,7 +250,20 @@ class Device:
         self.ran.add(counts)
         self.ran.warps = self.numbering.warps
         self.nominal_ns += self.card.nominal_ns(counts.warp_instructions)
-        return "".join(self.memory.printed[before:])
+
+
+def launching_call(module: Module, function: Function, libraries: tuple[Module, ...]) -> str:
+    """The call by which a kernel, or a function that it calls by name, launches kernels; "" for one that does not."""
+    functions, known = [(module, function)], {id(function)}
+    for owner, each in functions:
+        for name in called_names(each):
+            if LAUNCHES.match(name):
+                return name
+            found, callee = definition(owner, name, (module, *libraries))
+            if callee is not None and id(callee) not in known:
+                known.add(id(callee))
+                functions.append((found, callee))
+    return ""
 
 
 def code_of(message: str) -> Error:

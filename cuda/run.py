@@ -66,7 +66,8 @@ class Summary:
         """The same for a program."""
         ran = self.ran
         counts = {"launches": ran.kernels, "warps": ran.warps, "thread_instructions": ran.thread_instructions}
-        return {"out": str(self.out)} | counts | {"bytes": self.bytes_on_disk, "exit_code": self.code}
+        failure = {"assertion": self.assertion} if self.assertion else {}
+        return {"out": str(self.out)} | counts | {"bytes": self.bytes_on_disk, "exit_code": self.code} | failure
 
 
 def runtime_version(program: Path) -> int:

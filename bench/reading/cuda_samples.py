@@ -13,8 +13,10 @@ wheels nvidia-cuda-nvcc, -runtime, -crt, nvidia-nvvm and -cuda-cccl.
 
 import argparse
 import json
+import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,16 +72,27 @@ def measure(name: str, sources: list[Path], include: list[Path], words: list[str
         if subprocess.run(build, capture_output=True, check=False, cwd=folder).returncode:
             return f"| {name} | no | | | | | {_cpu() - before:.1f} |", False
         run = [sys.executable, "-m", "rayplay", "run", "--json", "--out", str(trace), str(made), *words]
-        try:
-            ended = subprocess.run(run, capture_output=True, check=False, cwd=home, timeout=seconds)
-        except subprocess.TimeoutExpired:
+        ended = run_group(run, home, seconds)
+        if ended is None:
             return f"| {name} | yes | over {seconds} s | | | | {_cpu() - before:.1f} |", False
-    said = ended.stderr.decode(errors="replace")
-    record = json.loads(ended.stdout)[0] if ended.stdout.strip() else {}
+    returned, out, said = ended
+    record = json.loads(out)[0] if out.strip() else {}
     launches, count = record.get("launches", 0), record.get("thread_instructions", 0)
-    done = ended.returncode == 0 or (ended.returncode == WAIVED and bool(record))
-    code = f"{ended.returncode}" if record else f"{ended.returncode}: {said.strip().splitlines()[-1]}"
+    done = returned == 0 or (returned == WAIVED and bool(record))
+    code = f"{returned}" if record else f"{returned}: {(said.strip().splitlines() or ['no output'])[-1]}"
     return f"| {name} | yes | {code} | {verdict(said)} | {launches} | {count:,} | {_cpu() - before:.1f} |", done
+
+
+def run_group(command: list[str], home: Path, seconds: int) -> tuple[int, str, str] | None:
+    """Exit code, output and error output of a command; None, and no process of its group is left, after ``seconds``."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=home, start_new_session=True) as process:
+        try:
+            out, said = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+    return process.returncode, out.decode(errors="replace"), said.decode(errors="replace")
 
 
 def verdict(said: str) -> str:

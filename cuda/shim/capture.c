@@ -12,9 +12,11 @@ static captured *open; /* those that have begun and not ended */
 static unsigned long long last_id;
 
 static captured *find(unsigned long long id) {
-  for (captured *c = open; c; c = c->next)
-    if (c->id == id) return c;
-  return NULL;
+  lock();
+  captured *c = open;
+  while (c && c->id != id) c = c->next;
+  unlock();
+  return c;
 }
 
 static captured *capture_at(const stream *on) { return (word)on > 2 && on->capture ? find(on->capture) : NULL; }
@@ -29,17 +31,26 @@ static void set_last(stream *on, node *const *nodes, size_t count) {
   on->last_count = count;
 }
 
+/* A stream belongs to no capture from then on. One that began here ends: its graph goes, unless someone has it, and the
+   streams that joined it find that it is gone. */
 void leave_capture(stream *on) {
+  lock();
+  captured **at = &open, *own;
+  while ((own = *at) && own->origin != on) at = &own->next;
+  if (own) *at = own->next;
+  unlock();
+  if (own && !own->is_given) drop_graph(own->graph);
+  free(own);
   set_last(on, NULL, 0);
   on->capture = 0;
 }
 
 error_t_ capture(stream *on, const work *work) {
   captured *c = capture_at(on);
-  node *made = add_node(c->graph, (node *const *)on->last, on->last_count, work);
-  if (!made) return INVALID_VALUE;
-  set_last(on, &made, 1);
-  return OK;
+  node *made;
+  error_t_ error = add_node(c->graph, (node *const *)on->last, on->last_count, work, &made);
+  if (!error) set_last(on, &made, 1);
+  return error;
 }
 
 /* What an event that is recorded in a captured stream keeps: the capture, and the nodes that it stands behind. */
@@ -81,9 +92,12 @@ static error_t_ begin(stream *on, graph *into, node *const *needs, size_t count)
   if ((word)on <= 2) return note(CAPTURE_UNSUPPORTED);
   if (is_capturing(on)) return note(INVALID_VALUE);
   captured *made = calloc(1, sizeof *made);
-  if (!made) return note(NO_MEMORY);
-  *made = (captured){into ? into : calloc(1, sizeof(graph)), on, ++last_id, into != NULL, open};
+  graph *to = into ? into : calloc(1, sizeof *to);
+  if (!made || !to) end("no memory");
+  lock();
+  *made = (captured){to, on, ++last_id, into != NULL, open};
   open = made;
+  unlock();
   on->capture = made->id;
   set_last(on, needs, count);
   return OK;
@@ -98,15 +112,11 @@ error_t_ cudaStreamBeginCaptureToGraph(stream *on, graph *into, node *const *nee
 error_t_ cudaStreamEndCapture(stream *on, graph **out) {
   captured *c = capture_at(on);
   if (!c || c->origin != on) return note(c ? CAPTURE_UNMATCHED : INVALID_VALUE);
-  if (out) *out = c->graph;
-  for (captured **at = &open; *at; at = &(*at)->next)
-    if (*at == c) {
-      *at = c->next;
-      break;
-    }
-  if (!out && !c->is_given) drop_graph(c->graph);
-  free(c);
-  leave_capture(on); /* the others find that their capture is gone */
+  if (out) {
+    *out = c->graph;
+    c->is_given = 1;
+  }
+  leave_capture(on);
   return OK;
 }
 

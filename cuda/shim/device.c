@@ -181,7 +181,11 @@ error_t_ cudaDeviceSynchronize(void) { return settle(); }
 error_t_ cudaThreadSynchronize(void) { return settle(); }
 error_t_ cudaDeviceReset(void) { return OK; }
 error_t_ cudaThreadExit(void) { return OK; }
-error_t_ cudaDeviceCanAccessPeer(int *out, int device, int peer) { return number(out, 0); }
+/* One device has no peer. */
+error_t_ cudaDeviceCanAccessPeer(int *out, int device, int peer) { return device || peer ? note(INVALID_DEVICE) : number(out, 0); }
+error_t_ cudaDeviceGetP2PAttribute(int *out, int what, int device, int peer) { return note(INVALID_DEVICE); }
+error_t_ cudaDeviceEnablePeerAccess(int peer, unsigned flags) { return note(INVALID_DEVICE); }
+error_t_ cudaDeviceDisablePeerAccess(int peer) { return note(peer ? INVALID_DEVICE : NO_PEER); }
 error_t_ cudaDeviceSetCacheConfig(int value) { return OK; }
 error_t_ cudaDeviceGetCacheConfig(int *out) { return number(out, 0); }
 error_t_ cudaDeviceSetSharedMemConfig(int value) { return OK; }
@@ -191,17 +195,6 @@ error_t_ cudaRuntimeGetVersion(int *out) { return number(out, 1000 * CUDART); }
 error_t_ cudaProfilerStart(void) { return OK; }
 error_t_ cudaProfilerStop(void) { return OK; }
 error_t_ cudaCtxResetPersistingL2Cache(void) { return OK; }
-error_t_ cudaDeviceGetDefaultMemPool(void **out, int device) { return *out = (void *)1, OK; }
-error_t_ cudaDeviceGetMemPool(void **out, int device) { return *out = (void *)1, OK; }
-error_t_ cudaDeviceSetMemPool(int device, void *pool) { return OK; }
-error_t_ cudaMemPoolSetAttribute(void *pool, int what, void *value) { return OK; }
-error_t_ cudaMemPoolTrimTo(void *pool, size_t bytes) { return OK; }
-
-error_t_ cudaMemPoolGetAttribute(void *pool, int what, void *value) {
-  *(word *)value = what == 5 || what == 7 ? memory_in_use() : 0;
-  return OK;
-}
-
 static size_t limits[8] = {1024, 1 << 20, 8 << 20};
 
 error_t_ cudaDeviceSetLimit(int what, size_t value) {
@@ -222,7 +215,14 @@ error_t_ cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return OK;
 }
 
+#define PCI "0000:00:00.0"
+
 error_t_ cudaDeviceGetPCIBusId(char *out, int length, int device) {
-  strncpy(out, "0000:00:00.0", length);
+  if (!out || length < (int)sizeof PCI || device) return note(device ? INVALID_DEVICE : INVALID_VALUE);
+  strcpy(out, PCI);
   return OK;
+}
+
+error_t_ cudaDeviceGetByPCIBusId(int *out, const char *id) {
+  return id && !strcmp(id, PCI) ? number(out, 0) : note(id ? INVALID_DEVICE : INVALID_VALUE);
 }

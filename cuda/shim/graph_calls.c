@@ -4,23 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UPDATE_TOPOLOGY = 2, UPDATE_KIND = 3, UPDATE_FAILED = 910 };
+enum { UPDATE_ERROR = 1, UPDATE_TOPOLOGY = 2, UPDATE_KIND = 3, UPDATE_FAILED = 910 };
 
 error_t_ cudaGraphCreate(graph **out, unsigned flags) {
+  if (!out) return note(INVALID_VALUE);
   *out = calloc(1, sizeof **out);
   return *out ? OK : note(NO_MEMORY);
 }
 
 error_t_ cudaGraphDestroy(graph *g) { return drop_graph(g), OK; }
 error_t_ cudaGraphExecDestroy(graph *g) { return drop_graph(g), OK; }
-error_t_ cudaGraphClone(graph **out, graph *g) { return *out = copy_graph(g), OK; }
+error_t_ cudaGraphClone(graph **out, graph *g) { return out && g ? (*out = copy_graph(g), OK) : note(INVALID_VALUE); }
 
 static error_t_ add(node **out, graph *g, node *const *needs, size_t count, work given) {
-  if (!g || (count && !needs)) return note(INVALID_VALUE);
-  node *made = add_node(g, needs, count, &given);
-  if (!made) return note(INVALID_VALUE);
-  *out = made;
-  return OK;
+  return note(!out || !g || (count && !needs) ? INVALID_VALUE : add_node(g, needs, count, &given, out));
 }
 
 static error_t_ copy_1d(work *out, void *to, const void *from, size_t bytes) {
@@ -85,21 +82,21 @@ COPY_NODE(1D, copy_1d(&made, to, from, bytes), void *to, const void *from, size_
 COPY_NODE(ToSymbol, copy_to(&made, symbol, from, bytes, offset), const void *symbol, const void *from, size_t bytes, size_t offset)
 COPY_NODE(FromSymbol, copy_from(&made, to, symbol, bytes, offset), void *to, const void *symbol, size_t bytes, size_t offset)
 
-error_t_ cudaGraphKernelNodeGetParams(node *n, kernel_work *out) { return *out = n->work.kernel, OK; }
-error_t_ cudaGraphMemcpyNodeGetParams(node *n, box *out) { return *out = n->work.copy, OK; }
-error_t_ cudaGraphMemsetNodeGetParams(node *n, fill_work *out) { return *out = n->work.fill, OK; }
-error_t_ cudaGraphHostNodeGetParams(node *n, host_work *out) { return *out = n->work.host, OK; }
-error_t_ cudaGraphChildGraphNodeGetGraph(node *n, graph **out) { return *out = n->work.child, OK; }
-error_t_ cudaGraphEventRecordNodeGetEvent(node *n, void **out) { return *out = n->work.event, OK; }
-error_t_ cudaGraphEventWaitNodeGetEvent(node *n, void **out) { return *out = n->work.event, OK; }
-error_t_ cudaGraphMemFreeNodeGetParams(node *n, void **out) { return *out = n->work.memory, OK; }
+#define PART_OF_NODE(name, type, of, part) \
+  error_t_ cudaGraph##name(node *n, type *out) { \
+    return n && out && n->work.kind == of ? (*out = n->work.part, OK) : note(INVALID_VALUE); \
+  }
+PART_OF_NODE(KernelNodeGetParams, kernel_work, N_KERNEL, kernel)
+PART_OF_NODE(MemcpyNodeGetParams, box, N_COPY, copy)
+PART_OF_NODE(MemsetNodeGetParams, fill_work, N_FILL, fill)
+PART_OF_NODE(HostNodeGetParams, host_work, N_HOST, host)
+PART_OF_NODE(ChildGraphNodeGetGraph, graph *, N_GRAPH, child)
+PART_OF_NODE(EventRecordNodeGetEvent, void *, N_RECORD, event)
+PART_OF_NODE(EventWaitNodeGetEvent, void *, N_WAIT, event)
+PART_OF_NODE(MemFreeNodeGetParams, void *, N_FREE, memory)
 
 error_t_ cudaGraphAddChildGraphNode(node **out, graph *g, node *const *needs, size_t count, graph *child) {
   return child && child != g ? add(out, g, needs, count, (work){.kind = N_GRAPH, .child = child}) : note(INVALID_VALUE);
-}
-
-error_t_ cudaGraphExecChildGraphNodeSetParams(graph *g, node *n, graph *child) {
-  return change(copy_in(g, n), N_GRAPH, &(work){.kind = N_GRAPH, .child = child});
 }
 
 error_t_ cudaGraphAddEmptyNode(node **out, graph *g, node *const *needs, size_t count) {
@@ -118,6 +115,7 @@ typedef struct { char pool[88]; const void *access; size_t access_count, bytes; 
 
 /* Memory of a graph is taken when the node is made, and stays: a free does nothing, the next launch has it again. */
 error_t_ cudaGraphAddMemAllocNode(node **out, graph *g, node *const *needs, size_t count, allocation *given) {
+  if (!given) return note(INVALID_VALUE);
   error_t_ error = take(given->bytes, 256, OF_GRAPH, &given->out);
   return error ? note(error) : add(out, g, needs, count, (work){.kind = N_TAKE, .memory = given->out});
 }
@@ -242,21 +240,41 @@ static int differ(const graph *to, const graph *from, node **at) {
     for (size_t k = 0; k < a->need_count; k++)
       if (a->needs[k]->at != b->needs[k]->at) return UPDATE_TOPOLOGY;
     if (a->work.kind != b->work.kind) return UPDATE_KIND;
+    int inner = a->work.kind == N_GRAPH ? differ(a->work.child, b->work.child, at) : 0;
+    if (inner) return inner;
   }
   *at = NULL;
   return 0;
 }
 
+/* Nodes stay, those of child graphs too: the caller may have handles of the nodes that they were copied from. */
+static error_t_ take_work(graph *to, const graph *from) {
+  error_t_ error = OK;
+  for (size_t i = 0; i < to->count && !error; i++) {
+    const work *given = &from->nodes[i]->work;
+    error = given->kind == N_GRAPH ? take_work(to->nodes[i]->work.child, given->child) : set_work(to->nodes[i], given);
+  }
+  return error;
+}
+
 static error_t_ update(graph *to, graph *from, node **at, int *result) {
+  if (!to || !from) return note(INVALID_VALUE);
   *result = differ(to, from, at);
-  if (*result) return note(UPDATE_FAILED);
-  for (size_t i = 0; i < to->count; i++) set_work(to->nodes[i], &from->nodes[i]->work);
-  return OK;
+  if (!*result && take_work(to, from)) *result = UPDATE_ERROR;
+  return note(*result ? UPDATE_FAILED : OK);
+}
+
+error_t_ cudaGraphExecChildGraphNodeSetParams(graph *g, node *n, graph *child) {
+  node *found = copy_in(g, n), *at;
+  int result;
+  if (!found || found->work.kind != N_GRAPH || !child) return note(INVALID_VALUE);
+  return update(found->work.child, child, &at, &result) ? note(INVALID_VALUE) : OK;
 }
 
 #if CUDART > 11
 typedef struct { int result; node *at, *from; } update_result;
 error_t_ cudaGraphExecUpdate(graph *to, graph *from, update_result *out) {
+  if (!out) return note(INVALID_VALUE);
   *out = (update_result){0, NULL, NULL};
   return update(to, from, &out->at, &out->result);
 }

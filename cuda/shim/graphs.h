@@ -34,8 +34,9 @@ struct node {
 struct graph { node **nodes; size_t count; };
 
 /* nodes.c */
-node *add_node(graph *to, node *const *needs, size_t count, const work *work);
+error_t_ add_node(graph *to, node *const *needs, size_t count, const work *work, node **out);
 error_t_ set_work(node *n, const work *work);
+void drop_node(node *n);
 node *copy_in(const graph *copy, const node *origin);
 graph *copy_graph(const graph *from);
 void drop_graph(graph *g);

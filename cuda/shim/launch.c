@@ -224,6 +224,7 @@ error_t_ launch(const void *host, dim3 grid, dim3 block, void **arguments, size_
   launch_head head = {f->number, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, stream_number(on),
                       cooperative, 0, shared};
   char payload[sizeof head + PARAMETER_BYTES];
+  if (f->count && !arguments) return note(INVALID_VALUE);
   for (unsigned i = 0; i < f->count; i++) {
     if (head.bytes + f->sizes[i] > PARAMETER_BYTES) return note(INVALID_VALUE);
     memcpy(payload + sizeof head + head.bytes, arguments[i], f->sizes[i]);

@@ -12,6 +12,7 @@
 
 static range *ranges; /* in no order */
 static size_t count, room;
+static word most; /* bytes that were in use at once */
 
 range *range_at(const void *pointer) {
   word at = (word)pointer;
@@ -23,6 +24,12 @@ range *range_at(const void *pointer) {
   return NULL;
 }
 
+word memory_in_use(void) {
+  word sum = 0;
+  for (size_t i = 0; i < count; i++) sum += ranges[i].bytes;
+  return sum;
+}
+
 error_t_ add_range(word address, word bytes, enum kind kind, char *host) {
   lock();
   if (count == room) {
@@ -31,15 +38,14 @@ error_t_ add_range(word address, word bytes, enum kind kind, char *host) {
     if (!ranges) end("no memory");
   }
   ranges[count++] = (range){address, bytes, kind, host};
+  word used = memory_in_use();
+  if (used > most) most = used;
   unlock();
   return OK;
 }
 
-word memory_in_use(void) {
-  word sum = 0;
-  for (size_t i = 0; i < count; i++) sum += ranges[i].bytes;
-  return sum;
-}
+word most_memory(void) { return most; }
+void forget_most_memory(void) { most = memory_in_use(); }
 
 word graph_memory(void) {
   word sum = 0;

@@ -16,6 +16,7 @@ static error_t_ keep_arguments(kernel_work *kernel) {
   error_t_ error = resolved(kernel->host, &f);
   if (error) return error;
   if (kernel->extra) return lacking("a kernel node with its parameters in one buffer");
+  if (f->count && !kernel->arguments) return INVALID_VALUE;
   size_t bytes = f->count * sizeof(void *);
   for (unsigned i = 0; i < f->count; i++) bytes += (f->sizes[i] + 15) / 16 * 16;
   void **made = more(NULL, bytes);
@@ -50,27 +51,30 @@ error_t_ add_need(node *from, node *to) {
   return OK;
 }
 
-/* NULL for work that is none. */
-node *add_node(graph *to, node *const *needs, size_t count, const work *given) {
+error_t_ add_node(graph *to, node *const *needs, size_t count, const work *given, node **out) {
+  for (size_t i = 0; i < count; i++)
+    if (!needs[i] || needs[i]->in != to) return INVALID_VALUE;
   node *made = calloc(1, sizeof *made);
   if (!made) end("no memory");
   *made = (node){.work = {.kind = N_EMPTY}, .in = to, .at = to->count};
-  if (set_work(made, given)) {
+  error_t_ error = set_work(made, given);
+  if (error) {
     free(made);
-    return NULL;
+    return error;
   }
   to->nodes = more(to->nodes, (to->count + 1) * sizeof *to->nodes);
   to->nodes[to->count++] = made;
   for (size_t i = 0; i < count; i++) add_need(needs[i], made);
-  return made;
+  *out = made;
+  return OK;
 }
 
 graph *copy_graph(const graph *from) {
   graph *made = calloc(1, sizeof *made);
   if (!made) end("no memory");
   for (size_t i = 0; i < from->count; i++) {
-    node *n = add_node(made, NULL, 0, &from->nodes[i]->work);
-    if (!n) end("a node of a graph cannot be copied");
+    node *n;
+    if (add_node(made, NULL, 0, &from->nodes[i]->work, &n)) end("a node of a graph cannot be copied");
     n->origin = from->nodes[i];
     n->disabled = from->nodes[i]->disabled;
   }
@@ -81,7 +85,7 @@ graph *copy_graph(const graph *from) {
 }
 
 node *copy_in(const graph *copy, const node *origin) {
-  for (size_t i = 0; i < copy->count; i++) {
+  for (size_t i = 0; copy && i < copy->count; i++) {
     node *n = copy->nodes[i], *inner = NULL;
     if (n->origin == origin) return n;
     if (n->work.kind == N_GRAPH) inner = copy_in(n->work.child, origin);
@@ -90,12 +94,14 @@ node *copy_in(const graph *copy, const node *origin) {
   return NULL;
 }
 
+void drop_node(node *n) {
+  drop_work(&n->work);
+  free(n->needs);
+  free(n);
+}
+
 void drop_graph(graph *g) {
-  for (size_t i = 0; g && i < g->count; i++) {
-    drop_work(&g->nodes[i]->work);
-    free(g->nodes[i]->needs);
-    free(g->nodes[i]);
-  }
+  for (size_t i = 0; g && i < g->count; i++) drop_node(g->nodes[i]);
   if (g) free(g->nodes);
   free(g);
 }

@@ -20,7 +20,7 @@ typedef struct { int x, y, z, w, kind; } channels;
 
 enum { /* cudaError_t */
   OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_SYMBOL = 13, INVALID_FUNCTION = 98,
-  INVALID_DEVICE = 101, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, INVALID_HANDLE = 400, NOT_SUPPORTED = 801,
+  INVALID_DEVICE = 101, NO_PEER = 705, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, INVALID_HANDLE = 400, NOT_SUPPORTED = 801,
   ILLEGAL_ADDRESS = 700, ASSERTION = 710, LAUNCH_FAILURE = 719, UNKNOWN = 999
 };
 
@@ -46,6 +46,7 @@ typedef struct { /* cudaArray; rows are packed */
 typedef struct {
   unsigned number, flags;
   int priority;
+  char (*attributes)[64];     /* by number, where any was set */
   unsigned long long capture; /* 0: none; what runs in the stream becomes nodes of a graph (capture.c) */
   void **last;                /* the nodes that the next one needs */
   size_t last_count;
@@ -87,6 +88,8 @@ error_t_ add_range(word address, word bytes, enum kind kind, char *host);
 error_t_ take(word bytes, word align, enum kind kind, void **out);
 int is_valid(const void *pointer, size_t bytes);
 word memory_in_use(void);
+word most_memory(void);
+void forget_most_memory(void);
 word graph_memory(void);
 
 /* launch.c */

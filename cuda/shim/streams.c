@@ -3,6 +3,7 @@
 #include "graphs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   word ns;
@@ -32,6 +33,7 @@ error_t_ cudaStreamCreateWithFlags(stream **out, unsigned flags) { return cudaSt
 error_t_ cudaStreamDestroy(stream *on) {
   if ((word)on <= 2) return note(INVALID_HANDLE);
   leave_capture(on);
+  free(on->attributes);
   free(on);
   return OK;
 }
@@ -45,8 +47,32 @@ error_t_ cudaStreamWaitEvent(stream *on, event *e, unsigned flags) {
   return is_capturing(on) && flags ? note(capture(on, &(work){.kind = N_WAIT, .event = e})) : OK;
 }
 
-error_t_ cudaStreamSetAttribute(stream *on, int what, const void *value) { return OK; }
-error_t_ cudaStreamCopyAttributes(stream *to, stream *from) { return OK; }
+/* Attributes are kept for who asks for them; none changes how kernels run here. */
+#define ATTRIBUTES 32
+static char of_default[ATTRIBUTES][64];
+
+static char (*attributes_of(stream *on))[64] {
+  if ((word)on <= 2) return of_default;
+  if (!on->attributes && !(on->attributes = calloc(ATTRIBUTES, sizeof *on->attributes))) end("no memory");
+  return on->attributes;
+}
+
+error_t_ cudaStreamSetAttribute(stream *on, int what, const void *value) {
+  if (what < 0 || what >= ATTRIBUTES || !value) return note(INVALID_VALUE);
+  memcpy(attributes_of(on)[what], value, sizeof *of_default);
+  return OK;
+}
+
+error_t_ cudaStreamGetAttribute(stream *on, int what, void *value) {
+  if (what < 0 || what >= ATTRIBUTES || !value) return note(INVALID_VALUE);
+  memcpy(value, attributes_of(on)[what], sizeof *of_default);
+  return OK;
+}
+
+error_t_ cudaStreamCopyAttributes(stream *to, stream *from) {
+  memmove(attributes_of(to), attributes_of(from), sizeof of_default);
+  return OK;
+}
 
 error_t_ cudaStreamGetFlags(stream *on, unsigned *flags) {
   *flags = (word)on <= 2 ? 0 : on->flags;
@@ -122,6 +148,7 @@ PER_THREAD(cudaStreamSynchronize);
 PER_THREAD(cudaStreamQuery);
 PER_THREAD(cudaStreamWaitEvent);
 PER_THREAD(cudaStreamSetAttribute);
+PER_THREAD(cudaStreamGetAttribute);
 PER_THREAD(cudaStreamCopyAttributes);
 PER_THREAD(cudaStreamGetFlags);
 PER_THREAD(cudaStreamGetPriority);

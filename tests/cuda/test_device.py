@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayplay import ptx
 from rayplay.cuda.card import Card
-from rayplay.cuda.device import Device, code_of
+from rayplay.cuda.device import Device, code_of, launching_call
 from rayplay.cuda.fatbin import PTX
 from rayplay.cuda.messages import Ask, Error, Fields
 from rayplay.formats.dataset.writer import TraceWriter
@@ -138,3 +139,25 @@ def test_whatever_bytes_come_are_answered_or_refused(what: Ask, data: bytes) -> 
         code, reply = ask(SHARED, what, data)
         assert code in set(Error)
         assert isinstance(reply, bytes)
+
+
+NESTED = """.version 8.0
+.target sm_75
+.address_size 64
+.extern .func (.param .b32 r) cudaLaunchDeviceV2 (.param .b64 buffer, .param .b64 stream);
+.func inner () {
+  .param .b64 a; .param .b64 b; .param .b32 c;
+  st.param.b64 [a], 0; st.param.b64 [b], 0;
+  call.uni (c), cudaLaunchDeviceV2, (a, b);
+  ret;
+}
+.visible .entry outer () { call.uni inner; ret; }
+.visible .entry plain () { ret; }
+"""
+
+
+def test_a_kernel_that_launches_kernels_is_named() -> None:
+    module = ptx.parse(NESTED, "nested.ptx")
+    outer, plain = (module.functions[name] for name in ("outer", "plain"))
+    assert launching_call(module, outer, ()) == "cudaLaunchDeviceV2"
+    assert launching_call(module, plain, ()) == ""

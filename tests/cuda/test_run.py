@@ -66,6 +66,49 @@ def test_captured_streams_become_a_graph(host: Path, tmp_path: Path) -> None:
     assert {each["stream"] for each in open_trace(tmp_path / "x.trace").manifest.launches} == {2}  # of the launch
 
 
+def test_a_capture_ends_with_the_stream_in_which_it_began(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "gone")[1] == ["gone 0 0 1010101 cudaErrorInvalidValue"]
+
+
+def test_graphs_in_graphs_are_cloned_updated_and_changed(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "nested")
+    assert said == [
+        "nested 0 9 1", "changed 0 19", "disabled 0 0 19", "enabled 0 79", "child cudaErrorInvalidValue",
+        "differs cudaErrorGraphExecUpdateFailure 2", "foreign cudaErrorInvalidValue",
+        "none" + 5 * " cudaErrorInvalidValue" + ", cudaErrorInvalidDeviceFunction",
+    ]  # fmt: skip
+    assert summary.ran.kernels == 4
+
+
+def test_graphs_are_edited(host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOT", str(tmp_path / "graph.dot"))
+    summary, said = ran(host, tmp_path, "edit")
+    assert said == ["nodes 0 3 1 1", "changed 0 5", "none cudaErrorInvalidValue", "without 0 3 0"]
+    assert summary.ran.kernels == 2
+    drawn = (tmp_path / "graph.dot").read_text().splitlines()
+    assert drawn[1:-1] == [
+        '  n0 [label="take"];', '  n1 [label="fill"];', "  n0 -> n1;", '  n2 [label="scale"];', '  n3 [label="copy"];',
+        "  n2 -> n3;",
+    ]  # fmt: skip
+
+
+def test_pools_attributes_and_peers(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "pools")[1] == [
+        "pool 0 64 1 7", "used 0 1000 1 3 cudaErrorInvalidValue", "attribute 0 kept 0",
+        "peer cudaErrorInvalidDevice cudaErrorInvalidDevice",
+    ]  # fmt: skip
+
+
+def test_a_failed_assertion_is_said_and_leaves_the_exit_code(host: Path, tmp_path: Path) -> None:
+    summary, said = ran(host, tmp_path, "assert", "exit3")
+    assert said == ["checked 0", "waited cudaErrorAssert"]
+    assert summary.code == 3
+    assert summary.text().startswith("no trace: checked: ")
+    assert "assertion `to[threadIdx.x] == 1` failed; exit code 3" in summary.text()
+    assert summary.record()["assertion"] in summary.text()
+    assert not list(tmp_path.glob("*.trace"))
+
+
 def test_errors_are_those_of_cuda(host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     summary, said = ran(host, tmp_path, "errors", "exit7")
     assert said == [

@@ -59,6 +59,41 @@ int cudaGraphAddDependencies(void *, void **, void **, const void *, size_t);
 int cudaGraphInstantiate(void *, void *, unsigned long long);
 int cudaGraphExecUpdate(void *, void *, void *);
 int cudaGraphLaunch(void *, void *);
+int cudaGraphAddChildGraphNode(void *, void *, void **, size_t, void *);
+int cudaGraphAddEmptyNode(void *, void *, void **, size_t);
+int cudaGraphAddEventRecordNode(void *, void *, void **, size_t, void *);
+int cudaGraphAddEventWaitNode(void *, void *, void **, size_t, void *);
+int cudaGraphChildGraphNodeGetGraph(void *, void *);
+int cudaGraphClone(void *, void *);
+int cudaGraphExecChildGraphNodeSetParams(void *, void *, void *);
+int cudaGraphNodeFindInClone(void *, void *, void *);
+int cudaGraphNodeGetEnabled(void *, void *, unsigned *);
+int cudaGraphNodeSetEnabled(void *, void *, unsigned);
+int cudaStreamDestroy(void *);
+struct node_parameters { int kind, reserved[3];
+                         union { long long padding[29]; struct kernel_node kernel; struct fill_node fill; void *memory;
+                                 struct { char pool[88]; const void *access; size_t count, bytes; void *out; } take; } of;
+                         long long last; };
+int cudaGraphAddNode(void *, void *, void **, const void *, size_t, struct node_parameters *);
+int cudaGraphExecNodeSetParams(void *, void *, struct node_parameters *);
+int cudaGraphDestroyNode(void *);
+int cudaGraphRemoveDependencies(void *, void **, void **, const void *, size_t);
+int cudaGraphNodeGetDependentNodes(void *, void *, void *, size_t *);
+int cudaGraphDebugDotPrint(void *, const char *, unsigned);
+int cudaMemPoolCreate(void *, const void *);
+int cudaMemPoolDestroy(void *);
+int cudaMemPoolSetAttribute(void *, int, void *);
+int cudaMemPoolGetAttribute(void *, int, void *);
+int cudaMemPoolGetAccess(int *, void *, const void *);
+int cudaMallocFromPoolAsync(void *, size_t, void *, void *);
+int cudaDeviceGetDefaultMemPool(void *, int);
+int cudaStreamSetAttribute(void *, int, const void *);
+int cudaStreamGetAttribute(void *, int, void *);
+int cudaDeviceCanAccessPeer(int *, int, int);
+int cudaDeviceEnablePeerAccess(int, unsigned);
+int cudaDeviceGetPCIBusId(char *, int, int);
+int cudaDeviceGetByPCIBusId(int *, const char *);
+int cudaStreamIsCapturing(void *, int *);
 int cudaGraphGetNodes(void *, void *, size_t *);
 int cudaGraphDestroy(void *);
 int cudaGraphExecDestroy(void *);
@@ -85,12 +120,14 @@ static void sum(void) {}
 static void lookup(void) {}
 static void fill(void) {}
 static void outside(void) {}
+static void checked(void) {}
 
 __attribute__((constructor)) static void register_all(void) {
   void **handle = __cudaRegisterFatBinary(&registered);
   struct { void *host; const char *name; } kernels[] = {
-      {scale, "scale"}, {sum, "sum"}, {lookup, "lookup"}, {fill, "fill"}, {outside, "outside"}, {register_all, "none"}};
-  for (int i = 0; i < 6; i++)
+      {scale, "scale"}, {sum, "sum"}, {lookup, "lookup"}, {fill, "fill"}, {outside, "outside"},
+      {checked, "checked"}, {register_all, "none"}};
+  for (int i = 0; i < 7; i++)
     __cudaRegisterFunction(handle, kernels[i].host, kernels[i].name, kernels[i].name, -1, 0, 0, 0, 0, 0);
   __cudaRegisterVar(handle, factors, "factors", "factors", 0, 8, 1, 0);
   __cudaRegisterVar(handle, &counter, "counter", "counter", 0, 4, 0, 0);
@@ -252,6 +289,113 @@ static void part_capture(void) {
   }
 }
 
+static void part_gone(void) {
+  void *stream, *side, *fork, *graph;
+  int status, *to, found, error = cudaMalloc(&to, 4) | cudaStreamCreate(&stream) | cudaStreamCreate(&side);
+  error |= cudaEventCreate(&fork) | cudaStreamBeginCapture(stream, 0) | cudaEventRecord(fork, stream);
+  error |= cudaStreamWaitEvent(side, fork, 0) | cudaStreamDestroy(stream) | cudaStreamIsCapturing(side, &status);
+  error |= cudaMemsetAsync(to, 1, 4, side) | cudaMemcpy(&found, to, 4, 2);
+  printf("gone %d %d %x %s\n", error, status, found, cudaGetErrorName(cudaStreamEndCapture(side, &graph)));
+}
+
+/* A graph in a graph, cloned, updated, changed in the inner one, with a node that is disabled. */
+static void part_nested(void) {
+  float host[4] = {1, 2, 3, 4}, *from, *to, set[2] = {2, 1}, ms;
+  int count = 4, error = cudaMalloc(&from, 16) | cudaMalloc(&to, 16) | cudaMemcpyToSymbol(factors, set, 8, 0, 1);
+  void *arguments[] = {&from, &to, &count}, *again[] = {&to, &to, &count}, *node[5], *inside, *last, *middle, *other;
+  void *inner, *outer, *copy, *ready, *start, *event;
+  struct { int result; void *at, *from; } updated;
+  struct kernel_node work = {scale, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL};
+  size_t one = 1;
+  unsigned enabled;
+  error |= cudaEventCreate(&start) | cudaEventCreate(&event) | cudaEventRecord(start, NULL);
+  error |= cudaGraphCreate(&inner, 0) | cudaGraphAddKernelNode(&other, inner, NULL, 0, &work) | cudaGraphCreate(&outer, 0);
+  error |= cudaGraphAddMemcpyNode1D(&node[0], outer, NULL, 0, from, host, 16, 1);
+  error |= cudaGraphAddChildGraphNode(&node[1], outer, &node[0], 1, inner);
+  error |= cudaGraphAddEventRecordNode(&node[2], outer, &node[1], 1, event);
+  error |= cudaGraphAddEventWaitNode(&node[3], outer, &node[2], 1, event);
+  error |= cudaGraphAddMemcpyNode1D(&node[4], outer, &node[3], 1, back, to, 16, 2) | cudaGraphClone(&copy, outer);
+  error |= cudaGraphNodeFindInClone(&middle, node[1], copy) | cudaGraphNodeFindInClone(&last, node[4], copy);
+  error |= cudaGraphChildGraphNodeGetGraph(middle, &other) | cudaGraphGetNodes(other, &inside, &one);
+  error |= cudaGraphInstantiate(&ready, copy, 0) | cudaGraphLaunch(ready, NULL) | cudaEventElapsedTime(&ms, start, event);
+  printf("nested %d %g %d\n", error, back[3], ms > 0);
+  work.arguments = again; /* the node inside is known after an update too */
+  error = cudaGraphExecUpdate(ready, outer, &updated) | cudaGraphExecChildGraphNodeSetParams(ready, middle, inner);
+  error |= cudaGraphExecKernelNodeSetParams(ready, inside, &work) | cudaGraphLaunch(ready, NULL);
+  printf("changed %d %g\n", error, back[3]);
+  error = cudaGraphNodeSetEnabled(ready, last, 0) | cudaGraphNodeGetEnabled(ready, last, &enabled) | cudaGraphLaunch(ready, NULL);
+  printf("disabled %d %u %g\n", error, enabled, back[3]);
+  error = cudaGraphNodeSetEnabled(ready, last, 1) | cudaGraphLaunch(ready, NULL);
+  printf("enabled %d %g\n", error, back[3]);
+  cudaGraphAddEmptyNode(&other, inner, NULL, 0);
+  printf("child %s\n", cudaGetErrorName(cudaGraphExecChildGraphNodeSetParams(ready, middle, inner)));
+  cudaGraphChildGraphNodeGetGraph(node[1], &inner);
+  cudaGraphAddEmptyNode(&other, inner, NULL, 0);
+  error = cudaGraphExecUpdate(ready, outer, &updated);
+  printf("differs %s %d\n", cudaGetErrorName(error), updated.result);
+  printf("foreign %s\n", cudaGetErrorName(cudaGraphAddEmptyNode(&other, outer, &inside, 1)));
+  printf("none %s", cudaGetErrorName(cudaGraphExecChildGraphNodeSetParams(ready, middle, NULL)));
+  printf(" %s", cudaGetErrorName(cudaGraphAddChildGraphNode(&other, outer, NULL, 0, NULL)));
+  printf(" %s", cudaGetErrorName(cudaGraphCreate(NULL, 0)));
+  work.arguments = NULL;
+  printf(" %s", cudaGetErrorName(cudaGraphAddKernelNode(&other, outer, NULL, 0, &work)));
+  printf(" %s", cudaGetErrorName(launch(scale, 1, 1, NULL, NULL)));
+  work.kernel = printf;
+  printf(", %s\n", cudaGetErrorName(cudaGraphAddKernelNode(&other, outer, NULL, 0, &work)));
+}
+
+/* Nodes by their common call: memory, a fill with 1 (then 2), 2 x + 1, a copy back; then without the kernel. */
+static void part_edit(void) {
+  struct node_parameters taken = {10, {0}, {.take = {.bytes = 16}}}, work = {0}, ones = {2};
+  float *to, set[2] = {2, 1};
+  int count = 4, error = cudaMalloc(&to, 16) | cudaMemcpyToSymbol(factors, set, 8, 0, 1) | cudaMemset(to, 0, 16);
+  void *graph, *ready, *node[4], *behind[2], *arguments[] = {&taken.of.take.out, &to, &count};
+  size_t dependents = 2, nodes;
+  error |= cudaGraphCreate(&graph, 0) | cudaGraphAddNode(&node[0], graph, NULL, NULL, 0, &taken);
+  ones.of.fill = (struct fill_node){taken.of.take.out, 0, 0x3f800000, 4, 4, 1};
+  work.of.kernel = (struct kernel_node){scale, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL};
+  error |= cudaGraphAddNode(&node[1], graph, node, NULL, 1, &ones) | cudaGraphAddNode(&node[2], graph, node + 1, NULL, 1, &work);
+  error |= cudaGraphAddMemcpyNode1D(&node[3], graph, node + 2, 1, back, to, 16, 2) | cudaGraphInstantiate(&ready, graph, 0);
+  error |= cudaGraphLaunch(ready, NULL) | cudaGraphNodeGetDependentNodes(node[1], behind, NULL, &dependents);
+  printf("nodes %d %g %zu %d\n", error, back[3], dependents, behind[0] == node[2]);
+  ones.of.fill.value = 0x40000000;
+  error = cudaGraphExecNodeSetParams(ready, node[1], &ones) | cudaGraphLaunch(ready, NULL);
+  printf("changed %d %g\n", error, back[3]);
+  error = cudaGraphRemoveDependencies(graph, node + 1, node + 2, NULL, 1) | cudaGraphDebugDotPrint(graph, getenv("DOT"), 0);
+  printf("none %s\n", cudaGetErrorName(cudaGraphRemoveDependencies(graph, node + 1, node + 2, NULL, 1)));
+  error |= cudaGraphDestroyNode(node[2]) | cudaGraphGetNodes(graph, NULL, &nodes) | cudaMemset(to, 0, 16);
+  error |= cudaGraphInstantiate(&ready, graph, 0) | cudaGraphLaunch(ready, NULL);
+  printf("without %d %zu %g\n", error, nodes, back[3]);
+}
+
+static void part_pools(void) {
+  void *pool, *usual, *memory, *stream;
+  unsigned long long bytes = 64, most;
+  int ints[2] = {7, 7}, access, device = 9, properties[32] = {1};
+  char name[16], attribute[64] = "kept", found[64] = "";
+  int error = cudaMemPoolCreate(&pool, properties) | cudaMemPoolSetAttribute(pool, 4, &bytes);
+  bytes = 0;
+  error |= cudaMemPoolGetAttribute(pool, 4, &bytes) | cudaMemPoolGetAttribute(pool, 1, ints);
+  printf("pool %d %llu %d %d\n", error, bytes, ints[0], ints[1]);
+  error = cudaMallocFromPoolAsync(&memory, 1000, pool, NULL) | cudaMemPoolGetAttribute(pool, 7, &bytes);
+  error |= cudaFreeAsync(memory, NULL) | cudaMemPoolGetAttribute(pool, 8, &most) | cudaMemPoolGetAccess(&access, pool, NULL);
+  unsigned long long before = bytes;
+  error |= cudaMemPoolGetAttribute(pool, 7, &bytes) | cudaMemPoolDestroy(pool) | cudaDeviceGetDefaultMemPool(&usual, 0);
+  printf("used %d %llu %d %d %s\n", error, before - bytes, most >= before, access, cudaGetErrorName(cudaMemPoolDestroy(usual)));
+  error = cudaStreamCreate(&stream) | cudaStreamSetAttribute(stream, 1, attribute) | cudaStreamGetAttribute(stream, 1, found);
+  error |= cudaDeviceGetPCIBusId(name, 16, 0) | cudaDeviceGetByPCIBusId(&device, name);
+  printf("attribute %d %s %d\n", error, found, device);
+  printf("peer %s", cudaGetErrorName(cudaDeviceEnablePeerAccess(0, 0)));
+  printf(" %s\n", cudaGetErrorName(cudaDeviceCanAccessPeer(&access, 0, 1)));
+}
+
+static void part_assert(void) {
+  float *to;
+  cudaMalloc(&to, 4);
+  launch(checked, 1, 1, (void *[]){&to}, NULL);
+  printf("waited %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+
 static void part_outside(void) {
   float *to;
   cudaMalloc(&to, 4);
@@ -267,11 +411,12 @@ int main(int count, char **words) {
   struct { const char *name; void (*run)(void); } parts[] = {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
-      {"graph", part_graph}, {"capture", part_capture}};
+      {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
+      {"edit", part_edit}, {"pools", part_pools}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
-    for (int k = 0; k < 9; k++)
+    for (unsigned k = 0; k < sizeof parts / sizeof *parts; k++)
       if (!strcmp(parts[k].name, words[i])) parts[k].run();
   }
   return cudaDeviceSynchronize();

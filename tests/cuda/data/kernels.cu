@@ -1,4 +1,5 @@
 // nvcc -ptx -arch=compute_75 kernels.cu: kernels of the host program host.c.
+#include <cassert>
 #include <cstdio>
 
 extern "C" {
@@ -27,6 +28,11 @@ __global__ void lookup(cudaTextureObject_t texture, float *to, int width) {
 __global__ void fill(cudaSurfaceObject_t surface, int width) {
     int i = threadIdx.x;
     surf2Dwrite((float)i, surface, 4 * (i % width), i / width);
+}
+
+__global__ void checked(float *to) {
+    printf("checked %g\n", to[threadIdx.x]);
+    assert(to[threadIdx.x] == 1);
 }
 
 __global__ void outside(float *to) { to[threadIdx.x + 1024] = 1; }
