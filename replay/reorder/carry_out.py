@@ -83,6 +83,15 @@ def carried_out(
     return Trace(ReorderedSource(trace, tables), trace.layout), timings
 
 
+def expect_no_reorder(trace: Trace, gpu: Any) -> None:
+    """``UserError`` where a GPU reorders threads of a trace: a part of the warps cannot tell what they gain."""
+    if gpu.reorder.is_on and code_of(trace) is not None:
+        raise UserError(
+            f"GPU {gpu.name}: reorder.window_warps must be 0 where a part of the warps stands for all; replay the whole"
+            " trace (rayplay replay --set reorder.window_warps=N)"
+        )
+
+
 def expect_movable(trace: Trace) -> None:
     """``UserError`` for a trace whose threads cannot be moved."""
     warps, classes = trace.read("warps", ["warp_in_cta"]), trace.read("instructions", ["operation_class"])
