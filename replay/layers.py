@@ -34,4 +34,7 @@ LAYERS = {
 COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "plugin", "engine")
 # Sources that decide the engine's machine code, and sources that decide a replay's result.
 ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
-RESULTS = (*(f"replay/{layer}" for layer in (*COMPILED, "reorder", "gpu", "sharing", "launch", "results", "run")), *FILES)
+RESULTS = (
+    *(f"replay/{layer}" for layer in (*COMPILED, "reorder", "gpu", "sharing", "launch", "results", "run")),
+    *FILES,
+)

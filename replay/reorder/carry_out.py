@@ -20,7 +20,7 @@ from rayplay.formats.schema.column import STRING, Column, Table
 from rayplay.replay.reorder.paths import LANES, Code, code_of, dealt, paths_of, run_together
 from rayplay.replay.reorder.program import Added, program_with, timed
 from rayplay.replay.reorder.rows import in_warps, joined, moved_accesses, rows_of, state_accesses, taken
-from rayplay.replay.reorder.spec import VECTOR_BYTES, Spec
+from rayplay.replay.reorder.spec import Spec
 
 MOVED = ("visits", "accesses", "rays", "distances", "culled")
 LEFT_OUT = ("threads", "image")
@@ -165,7 +165,9 @@ def _moved(
     accesses = moved_accesses(own["accesses"], paths, moved, start) if "accesses" in own else None
     if spec.vectors:
         window_bytes = LANES * spec.window_warps * spec.state_bytes
-        state = state_accesses(stretches, moved, new, spec.window_warps, base + first // spec.window_warps * window_bytes)
+        state = state_accesses(
+            stretches, moved, new, spec.window_warps, base + first // spec.window_warps * window_bytes
+        )
         accesses = state if accesses is None else joined(accesses, state)
     if accesses is not None:
         found["accesses"] = in_warps(accesses, warp, begun)

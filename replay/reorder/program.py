@@ -49,8 +49,8 @@ def program_with(trace: Trace, vectors: int, sort: int) -> tuple[Columns, Column
                 "kernel_id": 0, "instruction_id": len(instructions["line"]), "block_id": number, "opcode": opcode,
                 "operation_class": group, "memory_space": space, "access_bytes": size, "line": 0, "text": opcode,
             }  # fmt: skip
-            written = {"load": loaded, "sort": loaded[:1]}.get(kind, [])
-            read = {"use": loaded, "sort": loaded[:1]}.get(kind, [])
+            written: Any = {"load": loaded, "sort": loaded[:1]}.get(kind, [])
+            read: Any = {"use": loaded, "sort": loaded[:1]}.get(kind, [])
             instructions = extended(instructions, row, destination_registers=written, source_registers=read)
         row = {"kernel_id": 0, "block_id": number, "first_instruction": first, "instruction_count": len(inside),
                "reconvergence_block": -1, "program": "reorder"}  # fmt: skip

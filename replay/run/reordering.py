@@ -24,7 +24,7 @@ BESIDE_LATENCY_CYCLES = 5
 def with_reorders(
     trace: Trace, gpu: Gpu, latencies: dict[str, Any] | None, model: str | None, shared: Shared | None
 ) -> tuple[Trace, Gpu, dict[str, Any] | None]:
-    """What a machine replays where the GPU reorders threads.
+    """Trace, GPU and characterisation for a machine, with the reorders of a GPU that has a window.
 
     latencies  columns of the characterisation, or None.
 

@@ -1,4 +1,4 @@
-"""Reorders of threads as plainly as they can be said: lists of steps, a thread at a time. Twin of ``replay.reorder``."""
+"""Reorders of threads as plainly as they can be said: lists of steps by thread. Twin of ``replay.reorder``."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ class SlowReorder:
         return next((k + 1 for k, (block, _, _) in enumerate(steps) if block in self.reorders), len(steps))
 
     def _run(self, lanes: dict[int, list[Step]], visits: list[Visit]) -> dict[int, list[Step]]:
-        """Run lanes until each ends or waits at a reorder; returns what those that wait have left."""
+        """Run lanes until each ends or waits at a reorder; returns the steps left to the waiting ones."""
         todo = {lane: steps[: self._stretch(steps)] for lane, steps in lanes.items()}
         rest = {lane: steps[self._stretch(steps) :] for lane, steps in lanes.items()}
         while todo:
@@ -103,4 +103,3 @@ class SlowReorder:
             todo = {lane: steps[lane in together :] for lane, steps in todo.items()}
             todo = {lane: steps for lane, steps in todo.items() if steps}
         return {lane: steps for lane, steps in rest.items() if steps}
-

@@ -30,7 +30,8 @@ LARGEST_L2 = 4.0  # times the whole GPU's
 def check_inputs(trace: Trace, gpus: Sequence[Gpu] = ()) -> None:
     """Raise ``UserError`` unless the trace is one launch that traces rays; no warp is read.
 
-    Likewise for a GPU that reorders threads, and for a plug-in of caches: an estimate follows all warps through caches with the engine's own replacement.
+    Likewise for a GPU that reorders threads, and for a plug-in of caches: an estimate follows all warps through caches
+    with the engine's own replacement.
     """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")

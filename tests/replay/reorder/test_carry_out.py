@@ -1,7 +1,5 @@
 """Reorders that a replay carries out: threads keep their work, warps get fuller, state and sort cost what they say."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from rayplay.formats.laws.check import problems
 from rayplay.replay.gpu.description import load
 from rayplay.replay.reorder import carry_out
 from rayplay.replay.reorder.carry_out import carried_out
+from rayplay.replay.reorder.paths import code_of, dealt, paths_of, run_together
 from rayplay.replay.reorder.spec import KEYS, Spec
 from rayplay.replay.run.driver import simulate
 from rayplay.tracer.render import Request, render
@@ -60,7 +59,8 @@ def test_threads_keep_their_work_and_warps_run_as_the_twin_says(plain: Trace, wi
     columns = ["origin_x", "direction_y", "t_max", "hit_t", "instance", "primitive", "segment"]
     ours, theirs = (np.stack([t.read("rays", columns)[name] for name in columns]) for t in (made, plain))
     assert np.array_equal(ours[:, np.lexsort(ours)], theirs[:, np.lexsort(theirs)])
-    assert after[program] > 0 and len(set(after[program:])) == 1, "stored, met, loaded: once each time"
+    assert after[program] > 0
+    assert len(set(after[program:])) == 1, "stored, met, loaded: once each time"
     slow = SlowReorder(plain, window, key)
     added = {"store": program, "meet": program + 1, "load": program + 2}
     said = [
@@ -95,6 +95,15 @@ def rays_by_twin(trace: Trace, slow: SlowReorder) -> list[tuple[float, ...]]:
         for lane in sorted(lanes)
         for more in rays.get(lanes[lane], ())
     ]
+
+
+def test_threads_that_never_reorder_run_together_as_they_were_traced(plain: Trace) -> None:
+    code, visits, count = code_of(plain), plain.read("visits"), plain.rows("warps")
+    assert code is not None
+    paths = paths_of(visits, count, code._replace(reorders=np.zeros_like(code.reorders)))
+    found = run_together(paths, dealt(paths, 8, "path"), count, np.full(3, -1)).visits
+    traced = np.stack([visits[name] for name in ("warp_id", "block_id", "active_mask")], 1)
+    assert np.array_equal(found[np.lexsort(found.T)], traced[np.lexsort(traced.T)])
 
 
 def test_a_better_key_makes_fuller_warps(plain: Trace) -> None:
@@ -175,10 +184,10 @@ def test_what_cannot_be_reordered_is_one_line(plain: Trace) -> None:
     }.items():
         with pytest.raises(UserError, match=message):
             load("mobile", [f"reorder.{value}"])
-    with pytest.raises(UserError, match="reorder.window_warps must be 0 where a part of the warps stands for all"):
+    with pytest.raises(UserError, match=r"reorder\.window_warps must be 0 where a part of the warps stands for all"):
         estimate_many(plain, [load("mobile", ["reorder.window_warps=8"])], 0.5)
     made = moved(plain, 8)
-    with pytest.raises(UserError, match="must be one launch of rays, .* where reorder.window_warps is set"):
+    with pytest.raises(UserError, match=r"must be one launch of rays, .* where reorder\.window_warps is set"):
         carried_out(made, Spec(8, "path", 0, 0), None)
-    with pytest.raises(UserError, match="kernel .* needs 32 warps a CTA, but an SM has sm.warps = 16"):
+    with pytest.raises(UserError, match=r"kernel .* needs 32 warps a CTA, but an SM has sm\.warps = 16"):
         simulate(plain, load("mobile", ["reorder.window_warps=32", "sm.warps=16"]))
