@@ -30,7 +30,9 @@ def main() -> None:
         for run in runs():
             if run["workload"] == "PT" and not run["changed_option"]:
                 errors.append(compared(run, traced(run, folder, Path(scratch))))
-    print(f"cycles of {len(errors)} runs: mean error {np.mean(errors):.1%}, worst {np.max(errors):.1%} (targets 5, 10 %)")
+    print(
+        f"cycles of {len(errors)} runs: mean error {np.mean(errors):.1%}, worst {np.max(errors):.1%} (targets 5, 10 %)"
+    )
 
 
 def traced(run: dict[str, str], folder: Path, scratch: Path) -> Trace:

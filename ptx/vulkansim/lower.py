@@ -83,7 +83,10 @@ class _Lowering:
 
     def _place(self, variable: str) -> tuple[str, int]:
         """Register and offset that make the address of a variable."""
-        offset, wider = TOGETHER * self.layout.variables[variable], self.layout.bytes_of(variable) - VARIABLE_ALIGN_BYTES
+        offset, wider = (
+            TOGETHER * self.layout.variables[variable],
+            self.layout.bytes_of(variable) - VARIABLE_ALIGN_BYTES,
+        )
         if not wider:
             return BLOCK, offset
         base = self.code.new("b64")
