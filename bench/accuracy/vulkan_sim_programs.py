@@ -2,8 +2,8 @@
 
 FOLDER holds the shaders of RayTracingInVulkan's path tracer as Vulkan-Sim leaves them, such as ``MESA_SHADER_*.ptx`` of
 ``RayTracingInVulkan-Scene7-448x320-Baseline`` in github.com/ubc-aamodt-group/trace-runner-vulkan-sim, with tables of
-records and a ``bindings.toml`` (``docs/programs/shaders.md``). Runs are those of ``tests/outside/vulkan_sim_runs.csv``
-that trace paths on the released configurations; cycles are means over eight L2 latencies, as in ``outside``.
+records and a ``bindings.toml`` (``docs/programs/shaders.md``). The runs are in ``tests/outside/vulkan_sim_runs.csv``:
+paths traced on the released configurations; cycles are means over eight L2 latencies, as in ``outside``.
 """
 
 import argparse
