@@ -6,6 +6,7 @@ The one door, beside ``replay.simulate`` and ``replay.gpu.description``, through
 from rayplay.replay.input.intersection_tables import BASELINE_DATA, BASELINE_ROW
 from rayplay.replay.launch.launches import places_of
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses
+from rayplay.replay.reorder.carry_out import expect_no_reorder
 from rayplay.replay.rt.state import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.unit.schema import LawError
 
@@ -17,5 +18,6 @@ __all__ = [
     "WARPS_PER_SM",
     "Addresses",
     "LawError",
+    "expect_no_reorder",
     "places_of",
 ]

@@ -13,6 +13,7 @@ LAYERS = {
     "rt": "the ray-tracing units of an SM",
     "sm": "CTAs, warps and schedulers: the models of an SM",
     "plugin": "policies from outside: a file that replaces hooks of the units",
+    "reorder": "threads dealt out to the warps of a window",
     "gpu": "descriptions of whole GPUs",
     "sharing": "partitions of the GPU among classes of work",
     "launch": "kernels, in the order and on the streams of the trace",
@@ -33,4 +34,7 @@ LAYERS = {
 COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "plugin", "engine")
 # Sources that decide the engine's machine code, and sources that decide a replay's result.
 ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
-RESULTS = (*(f"replay/{layer}" for layer in (*COMPILED, "gpu", "sharing", "launch", "results", "run")), *FILES)
+RESULTS = (
+    *(f"replay/{layer}" for layer in (*COMPILED, "reorder", "gpu", "sharing", "launch", "results", "run")),
+    *FILES,
+)

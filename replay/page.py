@@ -90,6 +90,34 @@ IPC of a class over time is `thread_instructions` of `class_timeline` over the i
 A partition is a `.toml` file with these keys; `--set partition.KEY=VALUE` changes one.
 
 """
+REORDER_TEXT = """\
+## Reordered threads
+
+A trace is recorded as if calls of `optixReorder` were not there: warps keep their lanes. With `reorder.window_warps`
+above 0 a replay carries them out first, so that one command says what they gain:
+
+    rayplay replay TRACE --gpu rtx2060 --set reorder.window_warps=8 --set reorder.state_bytes=64
+
+The warps of a window are a CTA. Where they call, each old warp stores `reorder.state_bytes` of each thread to global
+memory; the warps meet as at a barrier; the sort takes `reorder.sort_cycles`; 32 threads at a time, in the order of
+`reorder.key`, continue as one warp, which loads their state. Sorts of the model `pipeline` are chains of integer
+instructions, to the nearest whole one; the other models give one instruction all cycles. Warps that have no threads
+left end. A call takes effect at the end of its basic block, when the other threads of its warp have called or ended;
+threads of a warp run together where they are in the same block of the same depth of calls.
+
+| key | threads are sorted by |
+|---|---|
+| `path` | the blocks that a thread visits next, 16 of them: the most that a hint can tell |
+| `program` | the program that it runs next, such as a closest-hit or a miss program |
+| `none` | nothing: they stay in order, and close up where others have ended |
+
+Every thread runs the instructions and accesses of the trace. Traces without a call are replayed as they are. A trace of
+several launches, with textures or with `predicates` is refused, and so are classes of work. Pixels have no costs of
+their own then, for a lane has no pixel. Estimates and predictions refuse such a GPU, since a part of the warps cannot
+tell what windows gain; `python -m tools.reorder` writes a trace with its reorders carried out, which they take.
+Decoded rows of the moved trace stay in memory.
+
+"""
 DESCRIPTION_TEXT = """\
 ## GPU descriptions
 
@@ -116,6 +144,7 @@ def page() -> str:
         *results(),
         *shared(),
         *sharing(),
+        REORDER_TEXT,
         *descriptions(),
         *derived(),
         *gaps(),

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 from rayplay.tracer.render import Request, render
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +72,27 @@ GALLERY = (
     Piece("Vulkan-Sim", "shaders/vulkan-sim", "cornell", 96, 96, 1,
           "Shaders of Vulkan-Sim's dialect; an any-hit shader cuts corners off triangles."),
 )  # fmt: skip
+REORDERED = "hit objects"
+REORDERS = (
+    ("off", ()),
+    ("1 warp, free", ("window_warps=1",)),
+    ("8 warps, free", ("window_warps=8",)),
+    ("8 warps by program, free", ("window_warps=8", "key=program")),
+    ("8 warps, 64 B a thread, sort of 100 cycles", ("window_warps=8", "state_bytes=64", "sort_cycles=100")),
+    ("32 warps, free", ("window_warps=32",)),
+)
+"""Rows of the table of reorders: name, and values of the section ``reorder`` of the GPU."""
+REORDER_GPU = "rtx2060"
+REORDER_TEXT = f"""
+With and without reorders on `{REORDER_GPU}` (`rayplay replay TRACE --set reorder.window_warps=8`; the keys stand in
+[replay](../replay.md#reordered-threads)). Warps get fuller and there are fewer instructions, but the launch takes
+longer: the shaders are short, a window waits for its longest ray at every bounce, and 384 warps leave SMs idle
+while windows end one after the other. One warp alone loses too: a thread whose path has ended begins its next sample
+while the others wait at the call, where without a reorder all begin it together.
+
+| reorder | cycles | to off | SIMT efficiency | warp instructions | RT efficiency |
+|---|---|---|---|---|---|
+"""
 HEAD = """# Gallery of ray-tracing programs
 
 Ten programs in ten styles, each a file to copy. They are CUDA C++ with the PTX that `nvcc` makes of it and the TOML
@@ -131,13 +154,31 @@ def run_piece(piece: Piece, out: Path) -> Figures:
     return figures_of(open_trace(out), piece.width * piece.height)
 
 
+def reorder_row(trace: Trace, row: int, cycles_off: float) -> tuple[str, float]:
+    """A row of the table of reorders, and its cycles; ``cycles_off`` of the first row, 0 for that row itself."""
+    name, values = REORDERS[row]
+    found = simulate(trace, load(REORDER_GPU, [f"reorder.{value}" for value in values]))
+    cycles = found.value("gpu_cycles")
+    simt, rays = found.value("simt_efficiency"), found.value("rt_efficiency")
+    cells = (
+        f"{cycles:,.0f} | {cycles / (cycles_off or cycles):.2f} | {simt:.1%} | {found.value('warp_instructions'):,.0f}"
+    )
+    return f"| {name} | {cells} | {rays:.1%} |\n", cycles
+
+
+def reorder_table(trace: Trace) -> str:
+    """Text and table of the reorders of a trace."""
+    first, off = reorder_row(trace, 0, 0)
+    return REORDER_TEXT + first + "".join(reorder_row(trace, row, off)[0] for row in range(1, len(REORDERS)))
+
+
 def row_of(piece: Piece, figures: Figures) -> str:
     """A program's row of the table."""
     return f"| [{piece.name}](#{piece.name.replace(' ', '-').lower()}) | {figures.cells()} |\n"
 
 
-def page_of(found: Iterable[tuple[Piece, Figures]]) -> str:
-    """The text of the page."""
+def page_of(found: Iterable[tuple[Piece, Figures]], reorders: str) -> str:
+    """The text of the page; ``reorders`` of its table of reorders."""
     rows, parts = [], []
     for piece, figures in found:
         rows.append(row_of(piece, figures))
@@ -145,7 +186,7 @@ def page_of(found: Iterable[tuple[Piece, Figures]]) -> str:
         picture = f"![{piece.name}](../images/gallery/{picture_of(piece).name})"
         parts.append(
             f"\n## {piece.name[0].upper()}{piece.name[1:]}\n\n{piece.subject} Source: [`{piece.source}`]({place}).\n\n"
-            f"    {piece.command}\n\n{picture}\n"
+            f"    {piece.command}\n\n{picture}\n" + (reorders if piece.name == REORDERED else "")
         )
     return HEAD + "".join(rows + parts)
 
@@ -158,13 +199,15 @@ def picture_of(piece: Piece) -> Path:
 def main() -> None:
     """Write pictures and page."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    found = []
+    found, reorders = [], ""
     with tempfile.TemporaryDirectory() as scratch:
         for piece in GALLERY:
             out = Path(scratch) / f"{picture_of(piece).stem}.trace"
             found.append((piece, run_piece(piece, out)))
+            if piece.name == REORDERED:
+                reorders = reorder_table(open_trace(out))
             picture_of(piece).write_bytes(out.with_suffix(".png").read_bytes())
-    PAGE.write_text(page_of(found))
+    PAGE.write_text(page_of(found, reorders))
 
 
 if __name__ == "__main__":

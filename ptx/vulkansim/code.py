@@ -11,7 +11,7 @@ from rayplay.ptx.vulkansim.reader import Shader, Statement
 
 PARAMETERS = "vulkan"
 """The ``.const`` object of a lowered module."""
-BLOCK, IMAGE_WIDTH = "%thread$block", "%image$width"
+BLOCK, LANE, IMAGE_WIDTH = "%thread$block", "%thread$lane", "%image$width"
 _DESTINATIONS, _SOURCES = ("d", "D", "r"), ("s", "S", "u")
 _NARROW = {"b8": "b16", "u8": "u16", "s8": "s16"}
 

@@ -1,7 +1,8 @@
 """Places of a pipeline's data: descriptors among the launch parameters, variables in a thread's block.
 
 A variable belongs to a thread and is known by its name, in all shaders: so payloads are passed. Hit attributes share
-one place whatever their names. Each variable begins at a multiple of 256 B, as Vulkan-Sim allocates them.
+one place whatever their names. Each takes a multiple of 256 B. Of 32 threads in the order of the pixels, a variable's
+places lie side by side, and then the next variable's, as Vulkan-Sim allocates them warp by warp.
 Source: ``docs/sources/vulkan-sim.md#thread-variables``.
 """
 
@@ -13,7 +14,7 @@ from rayplay.ptx.vulkansim.opcodes import MATRICES, VECTORS, check
 from rayplay.ptx.vulkansim.pointers import Base, Pointers, find_pointers, words_used
 from rayplay.ptx.vulkansim.reader import Shader, Statement
 
-VARIABLE_ALIGN_BYTES = 256
+VARIABLE_ALIGN_BYTES, TOGETHER = 256, 32
 MOST_ATTRIBUTE_WORDS = 8
 HIT_ATTRIBUTES = "hit attributes"
 RAY_STATE = "ray state"
@@ -41,7 +42,7 @@ class Descriptor:
 class Layout:
     """Everything that the lowering of one shader has to know of the others.
 
-    variables        offset of each variable in a thread's block of ``block_bytes``.
+    variables        offset of each variable, were it one thread's; ``block_bytes`` of all of them.
     attribute_words  32-bit words of hit attributes that shaders use.
     hits             kinds of geometry, ``triangles`` and ``procedural``, by the number of a shader that looks at hits.
     formats          of storage images, ``rgba32f`` or ``rgba8``.
@@ -60,6 +61,11 @@ class Layout:
     def parameter_bytes(self) -> int:
         """Length of the launch parameters."""
         return FIRST_DESCRIPTOR + 8 * len(self.descriptors)
+
+    def bytes_of(self, variable: str) -> int:
+        """Length of a variable."""
+        offset = self.variables[variable]
+        return min((other for other in self.variables.values() if other > offset), default=self.block_bytes) - offset
 
     def is_attribute(self, shader: Shader, statement: Statement) -> bool:
         """Whether an ``rt_alloc_mem`` asks for hit attributes, which only shaders of hits have."""

@@ -1,10 +1,11 @@
 """One shader to the instructions that the tracer runs: ordinary ones as they are, the dialect's by their meaning."""
 
+import re
 from collections.abc import Callable, Mapping
 
-from rayplay.ptx.vulkansim.code import BLOCK, IMAGE_WIDTH, PARAMETERS, Code
+from rayplay.ptx.vulkansim.code import BLOCK, IMAGE_WIDTH, LANE, PARAMETERS, Code
 from rayplay.ptx.vulkansim.images import load_texel, sample, store_texel
-from rayplay.ptx.vulkansim.layout import HIT_ATTRIBUTES, RAY_STATE, Layout
+from rayplay.ptx.vulkansim.layout import HIT_ATTRIBUTES, RAY_STATE, TOGETHER, VARIABLE_ALIGN_BYTES, Layout
 from rayplay.ptx.vulkansim.layout import PARAMETERS as OFFSETS
 from rayplay.ptx.vulkansim.opcodes import DISPATCH, GETTERS, MATRICES, OBJECT_SPACE, VECTORS, check, is_of_dialect
 from rayplay.ptx.vulkansim.pointers import Pointers
@@ -15,6 +16,9 @@ TRIANGLE_KINDS = 254
 """Hit kinds of triangles begin here."""
 MATRIX_BYTES, COLUMN_BYTES = 64, 16
 _HIT_KINDS = ("closesthit", "anyhit")
+_LOADED = re.compile(r"\[\s*(%[\w$]+)\s*(?:\+\s*(\d{1,2})\s*)?\]")
+_IS_LOAD = re.compile(r"ld\.global\.[bfsu]32")
+_NAME = re.compile(r"%[\w$]+")
 _USES_BLOCK = {"rt_alloc_mem", "report_ray_intersection.pred", *VECTORS}
 _USES_WIDTH = {"image_deref_store", "image_deref_load"}
 
@@ -29,6 +33,7 @@ class _Lowering:
 
     def __init__(self, shader: Shader, layout: Layout, pointers: Pointers) -> None:
         self.shader, self.layout, self.pointers = shader, layout, pointers
+        self.vectors = _loaded_vectors(shader)
         self.code = Code(shader)
 
     def run(self) -> Code:
@@ -52,7 +57,7 @@ class _Lowering:
         return self.code
 
     def _prologue(self) -> None:
-        """The address of the thread's block and the width of images, where the shader uses them."""
+        """The address of the thread's first variable and the width of images, where the shader uses them."""
         opcodes = {statement.opcode for statement in self.shader.body}
         code = self.code
         if not opcodes & (_USES_BLOCK | _USES_WIDTH):
@@ -67,13 +72,33 @@ class _Lowering:
         thread, base = code.new("b32"), code.new("b64")
         code.emit(f"mad.lo.u32 {thread}, {y}, {IMAGE_WIDTH}, {x}")
         code.emit(f"ld.const.u64 {base}, [{PARAMETERS}+{OFFSETS['variables']}]")
-        code.emit(f"mad.wide.u32 {BLOCK}, {thread}, {self.layout.block_bytes}, {base}")
+        near, group = code.new("b64"), code.new("b32")
+        further = TOGETHER * (self.layout.block_bytes - VARIABLE_ALIGN_BYTES)
+        code.emit(f"mad.wide.u32 {near}, {thread}, {VARIABLE_ALIGN_BYTES}, {base}")
+        code.emit(f"shr.u32 {group}, {thread}, {TOGETHER.bit_length() - 1}")
+        code.emit(f"mad.wide.u32 {BLOCK}, {group}, {further}, {near}")
+        if any(self.layout.bytes_of(name) > VARIABLE_ALIGN_BYTES for name in self.layout.variables):
+            code.registers[LANE] = "b32"
+            code.emit(f"and.b32 {LANE}, {thread}, {TOGETHER - 1}")
+
+    def _place(self, variable: str) -> tuple[str, int]:
+        """Register and offset that make the address of a variable."""
+        offset, wider = (
+            TOGETHER * self.layout.variables[variable],
+            self.layout.bytes_of(variable) - VARIABLE_ALIGN_BYTES,
+        )
+        if not wider:
+            return BLOCK, offset
+        base = self.code.new("b64")
+        self.code.emit(f"mad.wide.u32 {base}, {LANE}, {wider}, {BLOCK}")
+        return base, offset
 
     def _statement(self, statement: Statement) -> None:
         if not is_of_dialect(statement):
             for operand in statement.operands:
                 self._require_declared(statement, operand)
             self.code.plain(statement)
+            self._loaded(statement)
             return
         if statement.opcode in DISPATCH:
             raise self.shader.refuse(statement, f"'{statement.opcode}' must stand between trace_ray and end_trace_ray")
@@ -82,6 +107,15 @@ class _Lowering:
             self.code.emit(f"call ({statement.operands[0]}), _optix_{GETTERS[statement.opcode]}, ()")
         else:
             _LOWERED[statement.opcode](self, statement, signature)
+
+    def _loaded(self, statement: Statement) -> None:
+        """After a load from a vector of the ray, which nothing stored: its value."""
+        loaded = _LOADED.fullmatch(statement.operands[-1]) if statement.opcode.startswith("ld.global.") else None
+        if loaded is None or loaded[1] not in self.vectors or int(loaded[2] or 0) >= 12:
+            return
+        axis = "xyz"[int(loaded[2] or 0) // 4]
+        call = VECTORS[self.vectors[loaded[1]]]
+        self.code.emit(f"call ({statement.operands[0]}), _optix_get_{call}_{axis}, ()")
 
     def _require_declared(self, statement: Statement, operand: str) -> None:
         name = operand.strip("![] ").partition("+")[0].strip()
@@ -98,7 +132,8 @@ class _Lowering:
         """The address of a thread variable; of hit attributes, which are written there first."""
         target = statement.operands[0]
         name = self.layout.name(self.shader, statement)
-        self.code.emit(f"add.u64 {target}, {BLOCK}, {self.layout.variables[name]}")
+        base, offset = self._place(name)
+        self.code.emit(f"add.u64 {target}, {base}, {offset}")
         if name == HIT_ATTRIBUTES and self.shader.kind in _HIT_KINDS:
             self._write_attributes(target)
 
@@ -147,11 +182,12 @@ class _Lowering:
             for axis, target in zip("xyz", statement.operands, strict=True):
                 self.code.emit(f"call ({target}), _optix_get_{VECTORS[statement.opcode]}_{axis}, ()")
             return
-        place = self.layout.variables[RAY_STATE] + COLUMN_BYTES * list(VECTORS).index(statement.opcode)
-        for number, axis in enumerate("xyz"):
+        base, place = self._place(RAY_STATE)
+        place += COLUMN_BYTES * list(VECTORS).index(statement.opcode)
+        for number, axis in enumerate("xyz" if statement.operands[0] not in self.vectors else ""):
             value = self.code.call(f"get_{VECTORS[statement.opcode]}_{axis}")
-            self.code.emit(f"st.global.b32 [{BLOCK}+{place + 4 * number}], {value}")
-        self.code.emit(f"add.u64 {statement.operands[0]}, {BLOCK}, {place}")
+            self.code.emit(f"st.global.b32 [{base}+{place + 4 * number}], {value}")
+        self.code.emit(f"add.u64 {statement.operands[0]}, {base}, {place}")
 
     def matrix(self, statement: Statement, signature: str) -> None:
         """A column of the instance's matrix: its address, or its three floats."""
@@ -172,10 +208,11 @@ class _Lowering:
 
     def report(self, statement: Statement, signature: str) -> None:
         accepted, t, kind = statement.operands
-        code, place = self.code, self.layout.variables.get(HIT_ATTRIBUTES, 0)
+        code = self.code
+        base, place = self._place(HIT_ATTRIBUTES) if HIT_ATTRIBUTES in self.layout.variables else (BLOCK, 0)
         words = [code.new("b32") for _ in range(self.layout.attribute_words)]
         for number, word in enumerate(words):
-            code.emit(f"ld.global.b32 {word}, [{BLOCK}+{place + 4 * number}]")
+            code.emit(f"ld.global.b32 {word}, [{base}+{place + 4 * number}]")
         answer = code.new("b32")
         arguments = ", ".join((t, kind, *words))
         code.emit(f"call ({answer}), _optix_report_intersection_{len(words)}, ({arguments})")
@@ -215,6 +252,27 @@ class _Lowering:
         """The size of the result's own value with the sign of the source (Vulkan-Sim keeps the value: DEVIATIONS)."""
         target, source = statement.operands
         self.code.emit(f"copysign.f32 {target}, {source}, {target}")
+
+
+def _loaded_vectors(shader: Shader) -> dict[str, str]:
+    """Registers that hold the address of one vector of the ray and serve for loads of its words alone, with its opcode.
+
+    Vulkan-Sim writes that state without taking time, so that a store would be traffic that is not there.
+    """
+    found: dict[str, str] = {}
+    others: set[str] = set()
+    for statement in shader.body:
+        first, *rest = statement.operands or ("",)
+        if statement.opcode in VECTORS and not rest:
+            others |= {first} & found.keys()
+            found[first] = statement.opcode
+            continue
+        loaded = _LOADED.fullmatch(rest[-1]) if rest and _IS_LOAD.fullmatch(statement.opcode) else None
+        if loaded is not None and not statement.guard and int(loaded[2] or 0) in range(0, 16, 4):
+            others |= {first}
+        else:
+            others |= {name for operand in statement.operands for name in _NAME.findall(operand)}
+    return {name: opcode for name, opcode in found.items() if name not in others}
 
 
 _LOWERED: Mapping[str, Callable[[_Lowering, Statement, str], None]] = {

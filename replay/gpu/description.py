@@ -18,6 +18,7 @@ from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.plugin import described
 from rayplay.replay.plugin.load import Plugin
 from rayplay.replay.plugin.load import load as load_plugin
+from rayplay.replay.reorder import spec as reorder_spec
 from rayplay.replay.rt import spec as rt_unit_spec
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps as scheduler
@@ -72,6 +73,7 @@ class Gpu:
     memory: MemoryControllers
     l2: l2_state.Spec
     dram: dram_spec.Spec
+    reorder: reorder_spec.Spec
     gatsim: gatsim_units.Spec
     name: str = value("name", "Name of the GPU")
     plugin: ClassVar[Plugin | None] = None  # on its units; then the description has a section ``policy``

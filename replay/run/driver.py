@@ -27,6 +27,7 @@ from rayplay.replay.results.stalls import Stalls
 from rayplay.replay.run import checkpoint, class_checkpoint, gatsim
 from rayplay.replay.run.adapting import Adapting
 from rayplay.replay.run.progress import Standing
+from rayplay.replay.run.reordering import with_reorders
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.watchdog import Watchdog
 from rayplay.replay.timeline.watch import Watch
@@ -103,6 +104,7 @@ def _prepared(
     elif model == "gatsim":
         raise UserError("model gatsim: cannot replay classes of work together, for it replays launch after launch")
     latencies = read_characterisation(trace, characterisation)
+    trace, gpu, latencies = with_reorders(trace, gpu, latencies, model, shared)
     if model != "gatsim":
         return Replay(Machine(trace, gpu, latencies, selection, model, threads, shared), quantum, interval, watch)
     if gpu.plugin is not None:

@@ -29,11 +29,8 @@ program in which it stands, also in functions that programs call by name.
 TAIL = """
 What the calls mean here, where OptiX leaves it open:
 
-- A **reorder** is recorded as an instruction of the trace and moves no thread. `python -m tools.reorder` writes a trace
-  with the reorders carried out, which the replay takes as any other: warps of a window meet at a barrier, threads are
-  sorted by the path they are about to take (not by the hint), 32 at a time run on as a warp, and the state of each
-  thread, of a size to be given, is stored and loaded; a sort may add a given number of instructions. Costs are
-  instructions and accesses, so that the GPU's description says what they take.
+- A **reorder** is recorded as an instruction of the trace and moves no thread. A replay carries it out where the GPU
+  has a window ([replay](../replay.md#reordered-threads)): by the path that threads are about to take, not by the hint.
 - A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
 - A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and

@@ -174,7 +174,7 @@ def _constants(
     memory: DeviceMemory,
 ) -> bytes:
     """The launch parameters, as long as the modules declare them; buffers that they ask for are taken here."""
-    pixels = values["width"] * values["height"]
+    pixels = -(-values["width"] * values["height"] // 32) * 32  # of whole warps
     own = {f.name: memory.allocate(pixels * f.bytes_per_pixel) for f in config.params if f.bytes_per_pixel}
     size = max(m.variables[symbol].bytes for m in modules if symbol in m.variables)
     return pack_fields(config.params, {**values, **own}, "params").ljust(size, b"\0")

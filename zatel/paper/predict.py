@@ -11,6 +11,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.edit.pixels import image_size
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.geometry import expect_no_reorder
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.paper.divide import divide
 from rayplay.zatel.paper.downscale import downscale, scale_factor
@@ -101,6 +102,7 @@ def make_plan(
 
     heatmap  of the whole image, where it is quantised already.
     """
+    expect_no_reorder(trace, gpu)
     width, height = image_size(trace)
     factor = options.factor or scale_factor(gpu)
     groups = divide(width, height, factor, options.division, options.block, "released-groups" in options.departures)

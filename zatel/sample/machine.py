@@ -13,7 +13,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay.geometry import LawError, places_of
+from rayplay.replay.geometry import LawError, expect_no_reorder, places_of
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
@@ -30,13 +30,15 @@ LARGEST_L2 = 4.0  # times the whole GPU's
 def check_inputs(trace: Trace, gpus: Sequence[Gpu] = ()) -> None:
     """Raise ``UserError`` unless the trace is one launch that traces rays; no warp is read.
 
-    Likewise for a plug-in of caches: an estimate follows all warps through caches with the engine's own replacement.
+    Likewise for a GPU that reorders threads, and for a plug-in of caches: an estimate follows all warps through caches
+    with the engine's own replacement.
     """
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
     if "rays" not in trace.tables or not trace.rows("rays") or not trace.rows("warps"):
         raise UserError(f"{trace.path}: must trace rays, to be estimated")
     for gpu in gpus:
+        expect_no_reorder(trace, gpu)
         caches = [unit for unit in gpu.plugin.units if unit in CACHES] if gpu.plugin else []
         if gpu.plugin and caches:
             raise UserError(

@@ -163,7 +163,9 @@ def test_variables_are_linked_by_name_and_hit_attributes_share_a_place() -> None
     assert (layout.block_bytes, layout.attribute_words) == (1024, 3)
     bodies = {name: [i.text for i in f.body] for name, f in pipeline.module.functions.items()}
     for name in ("__raygen__0", "__closesthit__1"):
-        assert "add.u64 %Ray, %thread$block, 0;" in bodies[name]
+        (base,) = (text.split()[1] for text in bodies[name] if text.endswith("%thread$lane, 256, %thread$block;"))
+        assert f"add.u64 %Ray, {base} 0;" in bodies[name]
+    assert "add.u64 %own, %thread$block, 16384;" in bodies["__raygen__0"], "32 threads' %Ray lie before it"
     assert sum("get_attribute" in text for text in bodies["__closesthit__1"]) == 3
     assert any("report_intersection_3" in text for text in bodies["__intersection__2"])
 
@@ -297,8 +299,15 @@ def test_ray_vectors_come_as_an_address_or_as_floats() -> None:
     assert [text[text.index("(") :] for text in calls] == [
         f"(%{axis}), _optix_get_world_ray_direction_{axis}, ();" for axis in "xyz"
     ]
-    address = instructions(lowered(".reg .b64 %a; load_ray_world_direction %a;", "CLOSEST_HIT"))
-    assert sum("st.global" in text for text in address) == 3
+    vector = ".reg .b64 %a; .reg .f32 %f; load_ray_world_direction %a;"
+    loaded = instructions(lowered(vector + "ld.global.f32 %f, [%a + 4];", "CLOSEST_HIT"))
+    assert not any("st.global" in text for text in loaded), "Vulkan-Sim's traversal writes it without a store"
+    place = next(n for n, text in enumerate(loaded) if text.startswith("ld.global"))
+    assert "call (%f), _optix_get_world_ray_direction_y, ();" in loaded[place + 1]
+    other = ".reg .b64 %b; add.u64 %b, %a, 4; ld.global.f32 %f, [%b];"
+    for use in (other, "ld.global.f32 %f, [%a + 8];" + other, "load_ray_world_origin %a; ld.global.f32 %f, [%a];"):
+        found = instructions(lowered(vector + use, "CLOSEST_HIT"))
+        assert sum("st.global" in text for text in found) == 3 * (1 + ("origin" in use))
 
 
 def test_the_number_of_an_entry_without_one_is_its_files() -> None:

@@ -24,7 +24,18 @@ from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
 from rayplay.tracer.shading.upload import pixel_rays
 from rayplay.tracer.slang.compile import find_nvrtc, find_slangc
 from tests.tracer.shading.whitted import Spheres, whitted_colour
-from tools.gallery import GALLERY, KINDS, PAGE, ROOT, figures_of, picture_of, row_of, run_piece
+from tools.gallery import (
+    GALLERY,
+    KINDS,
+    PAGE,
+    REORDERED,
+    ROOT,
+    figures_of,
+    picture_of,
+    reorder_row,
+    row_of,
+    run_piece,
+)
 
 FOLDER = ROOT / "examples" / "gallery"
 SUN = (0.408, 0.816, 0.408)
@@ -203,6 +214,10 @@ def test_the_page_shows_what_programs_do(piece, tmp_path: Path) -> None:
     assert figures == figures_of(open_trace(out), piece.width * piece.height)
     assert sum(figures.shares.values()) == pytest.approx(1)
     assert set(figures.shares) == set(KINDS)
+    if piece.name == REORDERED:
+        first, off = reorder_row(open_trace(out), 0, 0)
+        assert first in PAGE.read_text()
+        assert reorder_row(open_trace(out), 2, off)[0] in PAGE.read_text()
 
 
 def test_the_page_has_all_programs_and_their_commands() -> None:

@@ -1,20 +1,18 @@
 """Paths of threads through a trace, and the warps in which they run after each reorder."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.code_cache import kept
+from rayplay.formats.parquet.arrow import Columns
 
 REORDER = "_optix_hitobject_reorder"
-KEYS = {
-    "program": "the program that it runs next, such as a closest-hit or a miss program",
-    "path": "the blocks that it visits next, 16 of them",
-    "none": "none: threads stay in order, and only close up where others have ended",
-}
-LANES, PATH_BLOCKS = 32, 16
+LANES = 32
+BLOCKS_OF_KEY = {"program": 1, "path": 16, "none": 0}
+loop: Any = kept(njit(cache=True), ["replay/reorder/paths.py"])
 
 
 class Code(NamedTuple):
@@ -45,31 +43,27 @@ class Stretches(NamedTuple):
     before: np.ndarray  # place in the generation before, -1 in the first
 
 
-def code_of(trace: Trace) -> Code:
-    """The blocks of the only launch. Raises ``UserError`` where the trace has no reorder, or others than one launch."""
-    blocks, rows = trace.read("blocks"), trace.read("instructions", ["opcode", "operation_class", "block_id", "text"])
-    unknown = [name for name in ("predicates", "copies") if name in trace.tables and trace.rows(name)]
-    if trace.rows("kernels") != 1 or "rays" not in trace.tables or unknown:
-        raise UserError(f"{trace.path}: must be a trace of one launch with rays, as rayplay trace writes it")
-    names = np.array(blocks["program"])
-    last = blocks["first_instruction"] + blocks["instruction_count"] - 1
+def code_of(trace: Trace) -> Code | None:
+    """The roles of a trace's blocks; None where no instruction is a reorder."""
+    rows = trace.read("instructions", ["operation_class", "block_id", "text"])
+    calls = np.char.find(np.array(rows["text"], str), REORDER) >= 0
+    if not calls.any():
+        return None
+    blocks = trace.read("blocks", ["program", "first_instruction", "instruction_count"])
+    names = np.array(blocks["program"], str)
+    last = blocks["first_instruction"].astype(np.int64) + blocks["instruction_count"] - 1
     reorders = np.zeros(len(names), bool)
-    reorders[rows["block_id"][np.char.find(np.array(rows["text"], str), REORDER) >= 0]] = True
-    if not reorders.any():
-        raise UserError(f"{trace.path}: must have a call of {REORDER} to carry out")
-    classes = np.array(rows["operation_class"])
-    if (classes == "texture").any():
-        raise UserError(f"{trace.path}: accesses of textures are not moved")
-    return Code(np.r_[True, names[1:] != names[:-1]], classes[last] == "exit", reorders)
+    reorders[rows["block_id"][calls]] = True
+    return Code(np.r_[True, names[1:] != names[:-1]], np.array(rows["operation_class"])[last] == "exit", reorders)
 
 
-@njit
-def walk(start: np.ndarray, block: np.ndarray, mask: np.ndarray, code: Code, out: np.ndarray) -> int:
-    """Fill ``out`` int64[visited lanes, 5] with the columns of ``Paths``; returns the reorders of the busiest thread.
+@loop
+def walk(start: np.ndarray, block: np.ndarray, mask: np.ndarray, code: Code, out: np.ndarray) -> None:
+    """Fill ``out`` int64[visited lanes, 5] with the columns of ``Paths``.
 
     start  int64[warps + 1], first visit of each warp.
     """
-    row, most = 0, 0
+    row = 0
     after = np.empty(1 << 10, np.int64)
     for warp in range(len(start) - 1):
         for lane in range(32):
@@ -93,14 +87,11 @@ def walk(start: np.ndarray, block: np.ndarray, mask: np.ndarray, code: Code, out
                 last = here
                 if code.reorders[here]:
                     generation += 1
-            most = max(most, generation)
-    return most
 
 
-def paths_of(trace: Trace, code: Code) -> Paths:
-    """The paths of all threads."""
-    visits = trace.read("visits")
-    start = np.searchsorted(visits["warp_id"], np.arange(trace.rows("warps") + 1))
+def paths_of(visits: Columns, warps: int, code: Code) -> Paths:
+    """The paths of all threads of some warps, which are numbered from 0."""
+    start = np.searchsorted(visits["warp_id"], np.arange(warps + 1))
     mask = visits["active_mask"].astype(np.int64)
     out = np.empty((int(np.bitwise_count(visits["active_mask"]).sum()), 5), np.int64)
     walk(start, visits["block_id"].astype(np.int64), mask, code, out)
@@ -128,12 +119,13 @@ def dealt(paths: Paths, window: int, key: str) -> Stretches:
 
 def keys_of(paths: Paths, begin: np.ndarray, end: np.ndarray, key: str) -> list[np.ndarray]:
     """Columns to sort by, the least important first."""
-    blocks = {"program": 1, "path": PATH_BLOCKS, "none": 0}[key]
-    found = [np.where(begin + k < end, paths.block[np.minimum(begin + k, end - 1)], -1) for k in range(blocks)]
+    found = [
+        np.where(begin + k < end, paths.block[np.minimum(begin + k, end - 1)], -1) for k in range(BLOCKS_OF_KEY[key])
+    ]
     return found[::-1]
 
 
-@njit
+@loop
 def chosen(cursor: np.ndarray, end: np.ndarray, p: Paths) -> tuple[int, int]:
     """Block and depth of the deepest call, the lowest block first, among the next steps of 32 lanes; -1 without any."""
     block, depth = -1, -1
@@ -144,7 +136,7 @@ def chosen(cursor: np.ndarray, end: np.ndarray, p: Paths) -> tuple[int, int]:
     return block, depth
 
 
-@njit
+@loop
 def run_warp(
     cursor: np.ndarray, end: np.ndarray, p: Paths, warp: int, visits: np.ndarray, at: np.ndarray, count: int
 ) -> tuple[int, int]:
@@ -168,7 +160,7 @@ def run_warp(
         count += 1
 
 
-@njit
+@loop
 def merge(
     first: np.ndarray, order: np.ndarray, s: Stretches, p: Paths, extra: np.ndarray, visits: np.ndarray, at: np.ndarray
 ) -> int:

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import UNITS
+from rayplay.replay.reorder.spec import VECTOR_BYTES
 
-Columns = dict[str, np.ndarray]
-VECTOR_BYTES = 16
-DEPENDENT_CYCLES = 4  # from an integer instruction to one that waits for it, since Volta
+SORT = "reorder.sort"
 
 
 class Added(NamedTuple):
@@ -25,15 +25,15 @@ ROWS = {
     "meet": ("reorder", "barrier", "none", 0),
     "load": ("ld.global.v4.b32", "load", "global", VECTOR_BYTES),
     "use": ("mov.b32", "move", "none", 0),
-    "sort": ("add.s32", "int", "none", 0),
+    "sort": (SORT, "int", "none", 0),
 }
 """Opcode, class, memory and bytes of what a reorder adds."""
 
 
-def program_with(trace: Trace, vectors: int, sort: int = 0) -> tuple[Columns, Columns, Added]:
+def program_with(trace: Trace, vectors: int, sort: int) -> tuple[Columns, Columns, Added]:
     """Tables ``instructions`` and ``blocks`` with what a reorder adds, whose state is some vectors of 16 B a thread.
 
-    sort  instructions that a thread executes behind the barrier, each waiting for the one before.
+    sort  instructions behind the barrier, each waiting for the one before.
     """
     instructions, blocks = trace.read("instructions"), trace.read("blocks")
     kinds = [["store"] * vectors, ["meet"] + ["sort"] * sort, ["load"] * vectors + ["use"] * (vectors > 0)]
@@ -49,8 +49,8 @@ def program_with(trace: Trace, vectors: int, sort: int = 0) -> tuple[Columns, Co
                 "kernel_id": 0, "instruction_id": len(instructions["line"]), "block_id": number, "opcode": opcode,
                 "operation_class": group, "memory_space": space, "access_bytes": size, "line": 0, "text": opcode,
             }  # fmt: skip
-            written = {"load": loaded, "sort": loaded[:1]}.get(kind, [])
-            read = {"use": loaded, "sort": loaded[:1]}.get(kind, [])
+            written: Any = {"load": loaded, "sort": loaded[:1]}.get(kind, [])
+            read: Any = {"use": loaded, "sort": loaded[:1]}.get(kind, [])
             instructions = extended(instructions, row, destination_registers=written, source_registers=read)
         row = {"kernel_id": 0, "block_id": number, "first_instruction": first, "instruction_count": len(inside),
                "reconvergence_block": -1, "program": "reorder"}  # fmt: skip
@@ -64,15 +64,18 @@ def program_with(trace: Trace, vectors: int, sort: int = 0) -> tuple[Columns, Co
     return instructions, blocks, Added(numbers, ids[:vectors], ids[vectors + 1 + sort : 2 * vectors + 1 + sort])
 
 
-def timed(table: Columns, instructions: Columns) -> Columns:
-    """Table ``characterisation`` with the instructions that it lacks; a use waits for loads."""
+def timed(table: Columns, instructions: Columns, sort_cycles: int) -> Columns:
+    """Table ``characterisation`` with the instructions that it lacks; a use waits for loads.
+
+    sort_cycles  of each instruction of the sort.
+    """
     for row in range(len(table["unit"]), len(instructions["line"])):
         group = instructions["operation_class"][row]
         unit = {"store": "lsu", "load": "lsu", "barrier": "branch", "move": "int", "int": "int"}[group]
         loads, uses = group == "load", group == "move"
         values = {
             "instruction_id": row, "unit": UNITS.index(unit), "initiation_cycles": 1 + uses,
-            "stall_cycles": DEPENDENT_CYCLES if group == "int" else 1, "scoreboard_slot": 0 if loads else -1,
+            "stall_cycles": max(sort_cycles, 1) if group == "int" else 1, "scoreboard_slot": 0 if loads else -1,
             "wait_mask": 1 if uses else 0,
         }  # fmt: skip
         table = extended(table, values)
