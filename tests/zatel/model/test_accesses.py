@@ -128,7 +128,7 @@ def test_local_memory_belongs_to_the_place_or_the_warp(trace: Trace) -> None:
 def test_what_others_fetch_first_is_held(trace: Trace) -> None:
     chosen = np.arange(trace.rows("warps")) % 2 == 1
     held = Held(trace, chosen)
-    line = read_rows(trace, held, chosen, read_stream(trace, held.add).first).line
+    line = read_rows(trace, held, chosen, read_stream(trace, held.add)).line
     rays, lines = trace.read("rays", ["warp_id", "node"]), node_lines(trace)[0]
     owner = np.repeat(rays["warp_id"], np.diff(rays["node_offset"]).astype(np.int64))
     node = rays["node"] & 0x7FFFFFFF
