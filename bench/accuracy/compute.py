@@ -40,15 +40,17 @@ def square(names: str, side: int) -> dict[str, list[int]]:
 
 
 LAUNCHES = {
-    "gemm": Launch("tracer/kernels/matrix_multiply.toml", "matrix_multiply", square("left right product", 256), [16, 16],
-                   {3: 256, 4: 256, 5: 256}),
-    "matmul": Launch("silicon/kernels/textbook_512.toml", "matmul", square("left right product", 192), [12, 12], {3: 192}),
+    "gemm": Launch("tracer/kernels/matrix_multiply.toml", "matrix_multiply", square("left right product", 256),
+                   [16, 16], {3: 256, 4: 256, 5: 256}),
+    "matmul": Launch("silicon/kernels/textbook_512.toml", "matmul", square("left right product", 192), [12, 12],
+                     {3: 192}),
     "transposed": Launch("silicon/kernels/textbook_512.toml", "add_column", square("a b c", 768), [48, 48], {3: 768}),
     "vectoradd": Launch("tracer/kernels/vector_add.toml", "vector_add",
                         {"left": [1 << 20], "right": [1 << 20], "sum": [1 << 20]}, [4096], {3: 1 << 20}),
     "reduction": Launch("tracer/kernels/reduction.toml", "reduction", {"values": [1 << 21], "partial": [512]}, [512],
                         {2: 1 << 21}),
-    "stencil": Launch("tracer/kernels/stencil.toml", "stencil", square("even odd", 1024), [32, 128], {2: 1024, 3: 1024}),
+    "stencil": Launch("tracer/kernels/stencil.toml", "stencil", square("even odd", 1024), [32, 128],
+                      {2: 1024, 3: 1024}),
     "hotspot": Launch("examples/grids/hotspot.toml", "hotspot", square("power temperature half_way result", 480),
                       [40, 40], {3: 480, 4: 480}),
     "hotspot3d": Launch("examples/grids/hotspot_3d.toml", "hotspot_3d",

@@ -22,7 +22,13 @@ class SharedLines:
         self._length = blocks["instruction_count"].astype(np.int64)
 
     def moments(
-        self, first: int, last: int, tables: dict[str, Columns], accesses: Accesses, access: np.ndarray, count: np.ndarray
+        self,
+        first: int,
+        last: int,
+        tables: dict[str, Columns],
+        accesses: Accesses,
+        access: np.ndarray,
+        count: np.ndarray,
     ) -> np.ndarray:
         """Add the lines of the warps ``first`` to before ``last``; instructions that each request's warp issues before.
 

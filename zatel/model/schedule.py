@@ -135,7 +135,9 @@ def run(
         cta = place // sms // together * sms + sm
         state.live[cta] -= 1
         if not state.live[cta] and following < len(warps):
-            take(phases, warps[following : following + together], cta, now, slots, cost, state, events, begins, place_of)
+            take(
+                phases, warps[following : following + together], cta, now, slots, cost, state, events, begins, place_of
+            )
             following += together
     return now, resident
 

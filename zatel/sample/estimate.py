@@ -192,7 +192,7 @@ def replay_samples(
     matched = find_machines(gpus, machines, work, chosen, rows, rules)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
-    part = as_source(trace, rows, chosen)
+    part = as_source(trace, rows, chosen, all(gpu.memory.copies == "whole" for gpu in gpus))
     cost = work.cpu_seconds, time.process_time() - begun
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
     outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)

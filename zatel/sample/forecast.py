@@ -15,7 +15,8 @@ from rayplay.zatel.sample.intervals import STRATA
 from rayplay.zatel.sample.machine import check_inputs, machine_for
 from rayplay.zatel.sample.model_error import Spread, alike, bounds, model_errors, nearest
 
-READING = 0.4  # of a full replay: all warps' rows and their functional caches, once (docs/estimate.md, "Cost")
+# Of a full replay: all warps' rows and their functional caches, once, with and without rays (docs/estimate.md, "Cost").
+READING, READING_ACCESSES = 0.4, 0.9
 FIXED = 0.1  # of a full replay: what an estimate needs besides its sample, when the trace was read before
 
 
@@ -78,4 +79,5 @@ def forecast(trace: Trace, gpu: Gpu, of: Population, fraction: float, table: Seq
         sampling[metric] = bounds(1.0, expected, STRATA - 1, error, 0.0).high - 1.0
         both[metric] = bounds(1.0, expected, STRATA - 1, error, left).high - 1.0
     model = float(np.sqrt(max(both["gpu_cycles"] ** 2 - sampling["gpu_cycles"] ** 2, 0.0)))
-    return Forecast(fraction, sampling["gpu_cycles"], model, both, FIXED + fraction, FIXED + fraction + READING)
+    reading = READING if of.is_traced else READING_ACCESSES
+    return Forecast(fraction, sampling["gpu_cycles"], model, both, FIXED + fraction, FIXED + fraction + reading)

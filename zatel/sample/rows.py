@@ -167,10 +167,18 @@ def known_rows(trace: Trace, kept: Kept, chosen: np.ndarray) -> Rows | None:
     return Rows(tables, arrays["line"], arrays["sectors"], {})
 
 
-def as_source(trace: Trace, rows: Rows, chosen: np.ndarray) -> MemorySource:
-    """The rows of the ``chosen`` as the container of a trace, with the lines that the L2 holds as copies from the
-    host."""
-    tables = rows.tables | ({"copies": copies(rows.line, rows.sectors)} if len(rows.line) else {})
+def as_source(trace: Trace, rows: Rows, chosen: np.ndarray, has_copies: bool = False) -> MemorySource:
+    """The rows of the ``chosen`` as the container of a trace, with the lines that the L2 holds as copies from the host.
+
+    has_copies  whether the trace's own copies from the host come before these.
+    """
+    tables, left = rows.tables, copies(rows.line, rows.sectors)
+    if has_copies and "copies" in trace.tables:
+        own = trace.read("copies")
+        before = own["kernel_id"] == 0
+        left = {name: np.concatenate([own[name][before], values]) for name, values in left.items()}
+    if len(left["address"]):
+        tables = tables | {"copies": left}
     if rows.left:
         return Filtered(trace, tables, rows.left, chosen)
     return MemorySource(trace.path, trace.layout, trace.manifest, tables)
@@ -191,7 +199,9 @@ def held_before(
         numbers = (rows["node"] for rows in _rows_of(trace, taken, chosen, "rays", "node"))
     else:
         line, sectors = stream.shared, np.zeros(len(stream.shared), np.uint8)
-        numbers = _asked(trace, _rows_of(trace, taken, chosen, "accesses", *REPLAYED_COLUMNS["accesses"]), line, sectors)
+        numbers = _asked(
+            trace, _rows_of(trace, taken, chosen, "accesses", *REPLAYED_COLUMNS["accesses"]), line, sectors
+        )
     seen = np.zeros(len(line), np.bool_)
     nodes = np.concatenate([np.zeros(0, np.int64), *(first_uses(number, seen) for number in numbers)])
     nodes = nodes[~chosen[stream.first[nodes]]]
