@@ -194,6 +194,7 @@ def held_before(
     They are BVH records, or without rays lines of global memory, that chosen warps fetch and another warp fetched
     first, in reverse order of their first use by the sample: a record needed soon is the most recently used.
     """
+    numbers: Iterator[np.ndarray]
     if traces_rays(trace):
         line, sectors = node_lines(trace)
         numbers = (rows["node"] for rows in _rows_of(trace, taken, chosen, "rays", "node"))
