@@ -28,7 +28,7 @@ LARGEST_L2 = 4.0  # times the whole GPU's
 
 
 def not_sampled(trace: Trace) -> str | None:
-    """What a trace must be, and is not, for some of its CTAs to stand for all; None for nothing."""
+    """Demand that a trace fails, without which some of its CTAs cannot stand for all; None where it fails none."""
     if trace.rows("kernels") != 1:
         return f"be one launch, but has {trace.rows('kernels')}"
     if not trace.rows("warps"):

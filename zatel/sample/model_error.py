@@ -109,7 +109,7 @@ def model_errors(
 
 
 def alike(rows: Sequence[Spread], is_traced: bool) -> list[Spread]:
-    """The rows of launches that trace rays, or of those that trace none."""
+    """The rows of launches that trace rays, or of launches that trace none."""
     return [row for row in rows if row.scene.endswith(COMPUTE) != is_traced]
 
 

@@ -1,4 +1,4 @@
-"""Launches without rays: their stream against a slow twin, their limit of all CTAs, their commands, what is refused."""
+"""Launches without rays: their stream against a slow twin, their limit of all CTAs, their commands, refusals."""
 
 from pathlib import Path
 

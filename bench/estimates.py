@@ -1,6 +1,6 @@
 """Processor time of whole commands: a full replay, the first estimate of a trace, further ones, a further design.
 
-    python -m bench.speed.estimates TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1]
+    python -m bench.estimates TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1]
 
 User and system time with start, reading, checks and writing. The first estimate finds no facts of the trace in the
 cache; compiled code is at hand. The further one has another seed; the further design has twice the RT warps and the
@@ -23,7 +23,7 @@ kept.FOLDER = sys.argv.pop(1)
 runpy.run_module("rayplay.zatel", run_name="__main__", alter_sys=True)
 """
 DESIGN = 'like = "{0}"\nname = "{0} with more RT warps"\n\n[rt]\nwarps = {1}\n'
-RT_WARPS = 8  # twice those of both GPUs
+RT_WARPS = 8  # twice as many as both GPUs have
 
 
 def main() -> None:
