@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "estimate.md"
-# Encodings of lines and sectors, working memory that changes no result, columns and lists of names or of things to show.
+# Encodings of lines and sectors, working memory that changes no result, columns, lists of names or of things to show.
 OTHERS = {
     "LOCAL_LINES", "WRITE", "FULL_SHIFT", "LANES", "LINE_SHIFT", "BEFORE", "COUNTERS", "SECTORS", "VISIT_BITS",
     "LINE_BYTES", "SECTOR_BYTES", "HIT_LINES", "TABLE_LINES", "WARPS_PER_BATCH", "ORDERED", "BINS", "AT_ONCE",

@@ -28,7 +28,7 @@ GPU = ["sm.kernel_launch_cycles=100"]
 
 
 def write(path: Path, ctas: int, *extra: str) -> Trace:
-    """A random launch without rays, of CTAs of two warps, with these tables besides those that estimates allow."""
+    """A random launch without rays, of CTAs of two warps, with these tables beyond the ones that estimates allow."""
     tables = make_tables(3, None, ctas)
     if "fills" not in extra:
         tables.pop("fills")
