@@ -10,8 +10,8 @@ squared effect times 1 + 1 / n, with Student's t of n - 1 degrees of freedom.
 The effect depends on rounds, the times that all warps fill the whole GPU. In one round the longest warps decide the
 end; a machine with few SMs, whose slots are refilled, ends by throughput. It also depends on the steps of a warp: with
 short warps (shadows, ambient occlusion) the start and the end of a launch are most of it. So only estimates of like
-rounds, like sample size and like warps are compared. Launches without rays are a population of their own and too small to
-be divided further.
+rounds, like sample size and like warps are compared. Launches without rays are a population of their own, which is
+small and not divided further.
 """
 
 import csv
