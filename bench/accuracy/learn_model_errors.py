@@ -19,6 +19,7 @@ from bench.accuracy.estimate import parser_of_estimates
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store, engine_identity, trace_identity
 from rayplay.zatel.replays.runs import Run, simulate_runs
@@ -76,6 +77,7 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
     share = min(found.machine.sms / gpu.sm.count, float(found.warps.mean()))
     value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
     value |= {"warps": int(found.warps.sum()), "rounds": found.rounds, "steps": found.steps}
+    value |= {"is_traced": traces_rays(trace)}
     store.put(key, value)
     return value
 
@@ -123,9 +125,14 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
     total = []
     for name in RULES:
         known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
+        if not known:
+            continue
         errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
         both = [
-            [model_errors(of, one["warps"], one["rounds"], one["steps"])[name] for of in (rows, others[one["scene"]])]
+            [
+                model_errors(of, one["warps"], one["rounds"], one["steps"], one["is_traced"])[name]
+                for of in (rows, others[one["scene"]])
+            ]
             for one, _ in known
         ]
         covers = [

@@ -29,7 +29,8 @@ LOOKING = frozenset({"show", "verify", "stats", "diff", "heat", "page", "joules"
 """Verbs that check no law: they may show what others refuse."""
 PIXELS = ALL - {"show", "check", "verify", "stats", "diff", "convert", "copy", "select", "merge", "export"}
 TIMED = frozenset({"replay", "gatsim", "predict", "estimate", "whatif", "scale"})
-OTHER = r"|must be one launch|must be without rays|must be the trace of an image|must trace rays|--fraction must give"
+OTHER = r"|must be one launch|must be without rays|must be the trace of an image|--fraction must give"
+OTHER += "|must be a launch|must have warps"
 OTHER += "|must be the trace that|is no replay of this trace|must have the launches of the trace"
 
 

@@ -16,6 +16,7 @@ from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.changes.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
 from rayplay.zatel.changes.paired import change_intervals, paired_errors
+from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
@@ -158,7 +159,9 @@ def what_if(
     full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
     samples = [sample_record(one) for one in found]
     bounds = [
-        change_intervals(change, paired_errors(found[0].replayed, new.replayed, taken), predicted[:count], left)
+        change_intervals(
+            change, paired_errors(found[0].replayed, new.replayed, taken), predicted[:count], left, traces_rays(trace)
+        )
         for change, new in zip(found_changes, found[count:], strict=True)
     ]
     rows = [Design(*row) for row in zip(changes, found_changes, bounds, full_changes, samples[count:], strict=True)]

@@ -31,12 +31,16 @@ class Phases(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """SMs and memory controllers of a GPU, warp slots of an SM (``places``), and warp slots of its RT units."""
+    """SMs and memory controllers of a GPU, warp slots of an SM (``places``), and warp slots of its RT units.
+
+    warps  of a CTA, which share an SM; a multiple of them are the slots.
+    """
 
     sms: int
     controllers: int
     places: int
     slots: int
+    warps: int = 1
 
 
 class Schedule(NamedTuple):
@@ -57,12 +61,14 @@ class Run(NamedTuple):
     """State of the simulation.
 
     phase, end           of each slot: its phase, and the end of its warp's phases.
+    live                 of each CTA's slots, how many of its warps have not ended.
     busy                 of each SM, the warps in its RT units.
     ring, head, waiting  queue of slots that wait for the SM's RT units.
     """
 
     phase: np.ndarray
     end: np.ndarray
+    live: np.ndarray
     busy: np.ndarray
     ring: np.ndarray
     head: np.ndarray
@@ -84,25 +90,30 @@ def phases_of(rays: Rays, accesses: Accesses, first: int, last: int) -> tuple[np
 
 
 def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 1.0) -> Schedule:
-    """Schedule the ``warps``, bool[warps], in launch order on ``machine``; a free slot takes the next warp."""
+    """Schedule the ``warps``, bool[warps] of whole CTAs, in launch order on ``machine``.
+
+    A CTA takes the slots of one that ended with its last warp.
+    """
     places, sms = np.zeros(machine.sms * machine.places, np.int64), np.zeros(machine.sms, np.int64)
     ring = np.zeros((machine.sms, machine.places), np.int64)
-    state = Run(places.copy(), places, sms.copy(), ring, sms.copy(), sms)
+    ctas = np.zeros(len(places) // machine.warps, np.int64)
+    state = Run(places.copy(), places, ctas, sms.copy(), ring, sms.copy(), sms)
     begins, place = np.zeros(len(phases.length)), np.zeros(len(warps), np.int64)
-    ended, resident = run(phases, np.flatnonzero(warps), machine.slots, cost, state, begins, place)
+    ended, resident = run(phases, np.flatnonzero(warps), machine.slots, machine.warps, cost, state, begins, place)
     return Schedule(begins, place, ended, resident / (machine.sms * ended) if ended else 0.0)
 
 
 @loop
 def run(
-    phases: Phases, warps: np.ndarray, slots: int, cost: float, state: Run, begins: np.ndarray, place_of: np.ndarray
-) -> tuple[float, float]:
+    phases: Phases, warps: np.ndarray, slots: int, together: int, cost: float, state: Run, begins: np.ndarray,
+    place_of: np.ndarray,
+) -> tuple[float, float]:  # fmt: skip
     """Fill ``begins`` and ``place_of``; return the end of the last warp and the sum of all warps' resident times."""
     sms, following, now, resident = len(state.busy), 0, 0.0, 0.0
     events = [(0.0, 0)][:0]  # ends of phases: time and warp slot
-    for place in range(min(len(state.phase), len(warps))):
-        take(phases, warps[place], place, 0.0, slots, cost, state, events, begins, place_of)
-        following += 1
+    for cta in range(min(len(state.live), len(warps) // together)):
+        take(phases, warps[following : following + together], cta, 0.0, slots, cost, state, events, begins, place_of)
+        following += together
     while events:
         live = len(events) + state.waiting.sum()
         resident += live * (events[0][0] - now)
@@ -120,21 +131,30 @@ def run(
         state.phase[place] += 1
         if state.phase[place] < state.end[place]:
             begin(phases, place, now, slots, cost, state, events, begins)
-        elif following < len(warps):
-            take(phases, warps[following], place, now, slots, cost, state, events, begins, place_of)
-            following += 1
+            continue
+        cta = place // sms // together * sms + sm
+        state.live[cta] -= 1
+        if not state.live[cta] and following < len(warps):
+            take(
+                phases, warps[following : following + together], cta, now, slots, cost, state, events, begins, place_of
+            )
+            following += together
     return now, resident
 
 
 @loop
 def take(
-    phases: Phases, warp: int, place: int, now: float, slots: int, cost: float, state: Run, events: Events,
+    phases: Phases, warps: np.ndarray, cta: int, now: float, slots: int, cost: float, state: Run, events: Events,
     begins: np.ndarray, place_of: np.ndarray,
 ) -> None:  # fmt: skip
-    """Start a warp in a slot."""
-    place_of[warp] = place
-    state.phase[place], state.end[place] = phases.first[warp], phases.first[warp + 1]
-    begin(phases, place, now, slots, cost, state, events, begins)
+    """Start the warps of a CTA in the slots numbered ``cta``: SM after SM, then further slots of each."""
+    sms = len(state.busy)
+    state.live[cta] = len(warps)
+    for row, warp in enumerate(warps):
+        place = (cta // sms * len(warps) + row) * sms + cta % sms
+        place_of[warp] = place
+        state.phase[place], state.end[place] = phases.first[warp], phases.first[warp + 1]
+        begin(phases, place, now, slots, cost, state, events, begins)
 
 
 @loop

@@ -6,10 +6,12 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.zatel.model.follow import loop
+from rayplay.zatel.model.instructions import traces_rays
 
 
 class Sizes(NamedTuple):
-    """Steps, BVH records and instructions of each warp, int64[warps], as in ``traffic.Stream``."""
+    """Steps, BVH records and instructions of each warp, int64[warps], as in ``traffic.Stream``, which says what they
+    are without rays."""
 
     steps: np.ndarray
     records: np.ndarray
@@ -26,6 +28,8 @@ def read_sizes(trace: Trace) -> Sizes:
         np.add.at(sizes.issued, rows["warp_id"][known], instructions[rows["block_id"][known]])
     for rows in trace.batches("accesses", ["warp_id"]) if "accesses" in trace.tables else ():
         np.add.at(sizes.steps, rows["warp_id"][rows["warp_id"] < count], 1)
+    if not traces_rays(trace):
+        return Sizes(sizes.issued, sizes.steps, sizes.issued)
     call = np.array([-1, -1, 0], np.int64)
     for rows in trace.batches("rays", ["warp_id", "visit", "node"]):
         add_calls(rows["warp_id"], rows["visit"], rows["node_offset"].view(np.int64), sizes, call)

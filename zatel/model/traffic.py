@@ -16,7 +16,6 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard import exact
-from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
@@ -25,6 +24,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES, Room, lines_of, read_static
 from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
+from rayplay.zatel.model.instructions import SharedLines, traces_rays
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
 from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, looks, walk
 from rayplay.zatel.model.windows import WINDOWS, window_bounds
@@ -49,9 +49,12 @@ class Stream(NamedTuple):
     sectors   uint16[requests], a bit for each sector asked; for stores also ``WRITE``, and a bit for each sector
               written in full.
     shift     log2 of the lines that one line in the stream stands for (set sampling).
-    first     int32[nodes], first warp that fetches each node, -1 for none.
+    first     int64[nodes], first warp that fetches each node, -1 for none.
     records   int64[warps], BVH records that the rays of each warp fetch.
     issued    int64[warps], instructions of each warp; ``executed``, of its threads.
+    shared    int64[lines], lines of global memory in ascending order; empty for a launch that traces rays.
+
+    Without rays a step is an instruction, ``first`` belongs to ``shared``, and ``records`` counts accesses.
     """
 
     steps: np.ndarray
@@ -65,6 +68,12 @@ class Stream(NamedTuple):
     records: np.ndarray
     issued: np.ndarray
     executed: np.ndarray
+    shared: np.ndarray
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the launch traces rays."""
+        return bool(self.phases.length[1::2].any())
 
 
 def unseen(tables: dict[str, Columns], share: float) -> None:
@@ -77,45 +86,51 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
     seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
           share of all warps that were read.
 
-    Raises ``UserError`` when it traces no rays, and ``FormatError`` for the first problem of what a replay reads.
+    Raises ``FormatError`` for the first problem of what a replay reads.
     """
-    if "rays" not in trace.tables or not trace.rows("rays"):
-        raise UserError(f"{trace.path}: must trace rays, to be estimated")
     guard, length = Guard(trace), trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
-    line, sectors = node_lines(trace)
-    procedural = trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")
-    procedural = procedural if procedural.any() else procedural[:0]
-    first_fetch = np.full(len(line), -1, np.int64)
-    nodes = Nodes(line, sectors, first_fetch, procedural, looks(line, first_fetch, 0))
+    nodes, is_traced, room, shared = _nodes(trace), traces_rays(trace), Room(), SharedLines(trace)
     steps, count, records, issued, executed = np.zeros((5, trace.rows("warps")), np.int64)
     pieces, unbound = list[list[np.ndarray]](), list[int]()
     phases, lengths = [np.zeros(1, np.int64)], list[np.ndarray]()
-    base, shift, room = 0, 0, Room()
-    present, static = (
-        {name: REPLAYED_COLUMNS[name] for name in REPLAYED_COLUMNS if name in trace.tables},
-        read_static(trace),
-    )
+    base, shift, static = 0, 0, read_static(trace)
+    present = {name: REPLAYED_COLUMNS[name] for name in REPLAYED_COLUMNS if name in trace.tables}
     for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
         guard.expect(first, last, tables)
         seen(tables, last / len(steps))
         add_instructions(tables["visits"], length, issued, executed)
-        np.add.at(records, tables["rays"]["warp_id"], np.diff(tables["rays"]["node_offset"].astype(np.int64)))
-        rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static, shift, room)
-        for kept, found in zip((phases, lengths), phases_of(rays, accesses, first, last), strict=True):
-            kept.append(found)
-        entered = procedural[rays.node & NODE_BITS].sum() if len(procedural) else 0
+        rays, accesses = _rays(tables.get("rays")), lines_of(tables.get("accesses"), static, shift * is_traced, room)
+        np.add.at(records, rays.warp, np.diff(rays.offset))
+        counted, lasting = phases_of(rays, accesses, first, last)
+        entered = nodes.procedural[rays.node & NODE_BITS].sum() if len(nodes.procedural) else 0
         most = 2 * (len(rays.node) + entered) + len(accesses.line)
         out = Requested(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.uint16), count)
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
+        if not is_traced:
+            records[first:last], steps[first:last] = steps[first:last], issued[first:last]
+            lasting[::2] = issued[first:last]
+            out.step[:rows] = shared.moments(first, last, tables, accesses, out.step[:rows], count)
+        phases.append(counted)
+        lengths.append(lasting)
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
         if (fewer := bounded(pieces, unbound, count, shift, last / len(steps))) != shift:
-            shift, nodes = fewer, nodes._replace(look=looks(line, first_fetch, fewer))
+            shift, nodes = fewer, nodes._replace(look=looks(nodes.line, nodes.first, fewer))
     columns = [list(column) for column in zip(*pieces, strict=True)]
     del pieces
     step, lines, asked = (joined(column) for column in columns)
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths))
-    return Stream(steps, owned, count, step, lines, asked, shift, nodes.first, records, issued, executed)
+    known = nodes.first if is_traced else shared.warp
+    return Stream(steps, owned, count, step, lines, asked, shift, known, records, issued, executed, shared.line)
+
+
+def _nodes(trace: Trace) -> Nodes:
+    """The BVH's records, of which no warp fetched one yet; none without a BVH."""
+    line, sectors = node_lines(trace)
+    first = np.full(len(line), -1, np.int64)
+    kinds = trace.read("nodes", ["kind"])["kind"] if "nodes" in trace.tables else np.zeros(0, np.uint8)
+    procedural = kinds == NODE_KINDS.index("procedural")
+    return Nodes(line, sectors, first, procedural if procedural.any() else procedural[:0], looks(line, first, 0))
 
 
 def add_instructions(visits: Columns, length: np.ndarray, issued: np.ndarray, executed: np.ndarray) -> None:
@@ -125,13 +140,18 @@ def add_instructions(visits: Columns, length: np.ndarray, issued: np.ndarray, ex
     np.add.at(executed, warp, many * np.bitwise_count(visits["active_mask"]))
 
 
-def _rays(columns: dict[str, np.ndarray]) -> Rays:
+def _rays(columns: dict[str, np.ndarray] | None) -> Rays:
+    if columns is None:
+        none = np.zeros(0, np.int64)
+        return Rays(none, none, none, np.zeros(1, np.int64), np.zeros(0, np.uint32))
     warp, visit, lane, offset = (columns[name].astype(np.int64) for name in (*RAYS, "node_offset"))
     return Rays(warp, visit, lane, offset, columns["node"])
 
 
 def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """First line of each BVH record, int64[nodes], and the sectors it covers there, uint8[nodes]."""
+    if "nodes" not in trace.tables:
+        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
     nodes = trace.read("nodes", ["address", "bytes"])
     address, length = nodes["address"].astype(np.int64), nodes["bytes"].astype(np.int64)
     first = address % LINE_BYTES // SECTOR_BYTES

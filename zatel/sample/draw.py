@@ -37,10 +37,9 @@ def draw(controls: np.ndarray, fraction: float, seed: int) -> Sample:
     """
     count = len(controls)
     wanted = min(count, round(fraction * count))
-    if wanted < min(LEAST_CTAS, count):
-        least = LEAST_CTAS / count
+    if wanted < (least := min(LEAST_CTAS, count)):
         raise UserError(
-            f"--fraction must give at least {LEAST_CTAS} of the {count} CTAs, {least:.3f}, not {fraction:g}"
+            f"--fraction must give at least {least} of the {count} CTAs, {least / count:.3f}, not {fraction:g}"
         )
     stratum = np.arange(count) * wanted // count
     first = np.searchsorted(stratum, np.arange(wanted))

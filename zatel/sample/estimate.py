@@ -185,14 +185,14 @@ def replay_samples(
     """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
     fraction, begun = checked_fraction(fraction), time.process_time()
     chosen = sample(work, fraction, seed).chosen[work.cta]
-    rows = kept_rows(trace, work.held, work.kept, chosen, work.stream.first)
+    rows = kept_rows(trace, work.held, work.kept, chosen, work.stream)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
     machines = machines_of(gpus, trace, fraction, counts, rules)
     matched = find_machines(gpus, machines, work, chosen, rows, rules)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
-    part = as_source(trace, rows, chosen)
+    part = as_source(trace, rows, chosen, all(gpu.memory.copies == "whole" for gpu in gpus))
     cost = work.cpu_seconds, time.process_time() - begun
     jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
     outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
@@ -227,7 +227,7 @@ def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
     )  # fmt: skip
     taken, size = float(chosen.mean()), part.sms / whole.sms
     rounds, steps = len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
-    known = model_errors(ERRORS, int(chosen.sum()), rounds, steps)
+    known = model_errors(ERRORS, int(chosen.sum()), rounds, steps, stream.is_traced)
     intervals = confidence(metrics, replayed, known, taken, min(taken, size, 1.0 / size))
     share = float(stream.executed[chosen].sum() / instructions)
     return Estimate(
@@ -302,6 +302,6 @@ def confidence(
     found: dict[str, Interval | None] = {}
     for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
         value = metrics[name]
-        has_one = value is not None and np.isfinite(error)
+        has_one = value is not None and np.isfinite(error) and name in known
         found[name] = bounds(float(value or 0), error, degrees, known[name], 1.0 - likeness) if has_one else None
     return found

@@ -36,11 +36,11 @@ def extrapolate(
     expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
     asked = asked_more(matched.part, counted)
     busy = tuple(least_cycles(of, gpu, asked) * rules.slices for of in (matched.part, matched.whole))
-    waits = later(gpu, expected_traffic, counted) if rules.later else 0.0
+    waits = later(gpu, expected_traffic, counted) if rules.later and stream.is_traced else 0.0
     time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits)
-    cycles = time.cycles
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
+    cycles = max(time.cycles, used * sampled * more)  # the DRAM's channels move data all the time, at most
     expected = used * sampled * more / cycles
     efficiency = float(found["dram_efficiency"] or 0)
     return found | {
@@ -73,14 +73,18 @@ def all_cycles(
     busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
     later  correction to the cycles of a step.
 
-    Cost of an access = resident time outside the RT unit / accesses.
+    Cost of an access = resident time outside the RT unit / accesses. Without rays a step is an instruction, which takes
+    the resident time of a warp / instructions.
     """
     totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
     owner = np.repeat(chosen, np.diff(phases.first))
     accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
     elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
-    step = max(totals["rt_warp_cycles"] / records, 1.0)
-    cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
+    step, cost = max(totals["rt_warp_cycles"] / records, 1.0), 1.0
+    if stream.is_traced:
+        cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
+    else:
+        step = max(totals["resident_warp_cycles"] / accesses, 1.0)
     sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
     plan = schedule(phases, chosen, part, cost)
     free = unhindered(sampled, window_steps(stream, plan, cost, chosen), busy[0]) / sampled
@@ -146,4 +150,4 @@ def rescale_efficiency(efficiency: float, used: float, expected: float) -> float
     if used <= 0.0 or efficiency <= 0.0:
         return efficiency
     idle = max(1.0 - used / efficiency, 1e-9)
-    return float(expected / (1.0 - exact.power(idle, expected / used)))
+    return min(1.0, float(expected / (1.0 - exact.power(idle, expected / used))))

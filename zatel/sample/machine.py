@@ -27,16 +27,27 @@ ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 LARGEST_L2 = 4.0  # times the whole GPU's
 
 
+def not_sampled(trace: Trace) -> str | None:
+    """Demand that a trace fails, without which some of its CTAs cannot stand for all; None where it fails none."""
+    if trace.rows("kernels") != 1:
+        return f"be one launch, but has {trace.rows('kernels')}"
+    if not trace.rows("warps"):
+        return "have warps"
+    if "cooperative" in trace.tables and trace.rows("cooperative"):
+        return "be a launch without barriers of the whole grid, which wait for all CTAs"
+    if "fills" in trace.tables and trace.rows("fills"):
+        return "be a launch that no unit beside the SMs feeds, as a draw's is"
+    return None
+
+
 def check_inputs(trace: Trace, gpus: Sequence[Gpu] = ()) -> None:
-    """Raise ``UserError`` unless the trace is one launch that traces rays; no warp is read.
+    """Raise ``UserError`` unless the trace is one launch whose CTAs can be sampled; no warp is read.
 
     Likewise for a GPU that reorders threads, and for a plug-in of caches: an estimate follows all warps through caches
     with the engine's own replacement.
     """
-    if trace.rows("kernels") != 1:
-        raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
-    if "rays" not in trace.tables or not trace.rows("rays") or not trace.rows("warps"):
-        raise UserError(f"{trace.path}: must trace rays, to be estimated")
+    if problem := not_sampled(trace):
+        raise UserError(f"{trace.path}: must {problem}, to be estimated; replay the whole trace (rayplay replay)")
     for gpu in gpus:
         expect_no_reorder(trace, gpu)
         caches = [unit for unit in gpu.plugin.units if unit in CACHES] if gpu.plugin else []
@@ -64,14 +75,14 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
     need, ctas = places_of(alone, trace.read("kernels"), 0, gpu.sm.concurrent_kernels == 1)
     places, slots = ctas * need.warps, gpu.rt.cores * gpu.rt.warps
     if fraction == 1.0:
-        return Machine(gpu.sm.count, gpu.memory.count, places, slots)
+        return Machine(gpu.sm.count, gpu.memory.count, places, slots, need.warps)
     per_controller = gpu.sm.count / gpu.memory.count
     warps = trace.rows("warps")
     rounds = min(ROUNDS, warps / (gpu.sm.count * places))
     filled = int(fraction * warps / (rounds * places) + 1e-9)
     least = round(LEAST_CONTROLLERS * per_controller) if rules.controllers else 1
     sms = min(max(1, filled, least), gpu.sm.count)
-    return Machine(sms, max(1, round(sms / per_controller)), places, slots)
+    return Machine(sms, max(1, round(sms / per_controller)), places, slots, need.warps)
 
 
 def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: Machine) -> Machine:

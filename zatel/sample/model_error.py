@@ -10,7 +10,8 @@ squared effect times 1 + 1 / n, with Student's t of n - 1 degrees of freedom.
 The effect depends on rounds, the times that all warps fill the whole GPU. In one round the longest warps decide the
 end; a machine with few SMs, whose slots are refilled, ends by throughput. It also depends on the steps of a warp: with
 short warps (shadows, ambient occlusion) the start and the end of a launch are most of it. So only estimates of like
-rounds, like sample size and like warps are compared.
+rounds, like sample size and like warps are compared. Launches without rays are a population of their own, which is
+small and not divided further.
 """
 
 import csv
@@ -27,13 +28,14 @@ TABLE = Path(__file__).with_name("model_errors.csv")
 COLUMNS = (
     "scene", "gpu", "fraction", "warps", "rounds", "steps", "trials", "metric", "error", "spread", "sampling_error"
 )  # fmt: skip
+COMPUTE = "-compute"  # ends the name of a launch without rays
 LONG_STEPS = 512  # from which on warps are long; of four rules the best by left-out coverage (docs/estimate.md)
 
 
 class Spread(NamedTuple):
     """Errors of a metric's estimates for one scene and GPU, relative to the estimate.
 
-    scene           its name, or scene and workload as in ``bunny-shadows``.
+    scene           its name, or scene and workload as in ``bunny-shadows``; a kernel's, as in ``stencil-compute``.
     warps           of a sample.
     rounds          all warps / warp slots of the whole GPU.
     steps           of a warp, the mean of all (``model.traffic.Stream.steps``).
@@ -81,14 +83,19 @@ def read_table(path: Path = TABLE) -> list[Spread]:
     ]  # fmt: skip
 
 
-def model_errors(rows: Sequence[Spread], warps: int, rounds: float, steps: float) -> dict[str, ModelError]:
+def model_errors(
+    rows: Sequence[Spread], warps: int, rounds: float, steps: float, is_traced: bool = True
+) -> dict[str, ModelError]:
     """Metric -> model error for samples of ``warps`` of ``steps`` each where all warps fill the GPU ``rounds`` times.
+
+    is_traced  whether the launch traces rays; rows of others teach nothing.
 
     Only the rows with the nearest sample size and rounds count, by powers of four, and with as long or as short warps.
     The share is the median over all scenes and GPUs with several trials, at most 1. The effect is the root mean square
     over scenes and GPUs with equal weight; a bias is part of it.
     """
-    near, found = nearest(rows, warps, rounds, steps), {}
+    rows, found = alike(rows, is_traced), {}
+    near = nearest(rows, warps, rounds, steps) if is_traced else rows
     for metric in dict.fromkeys(row.metric for row in near):
         several = [row for row in rows if row.metric == metric and row.trials > 1 and row.sampling_error]
         share = min(float(np.median([row.spread / row.sampling_error for row in several])), 1.0) if several else 1.0
@@ -99,6 +106,11 @@ def model_errors(rows: Sequence[Spread], warps: int, rounds: float, steps: float
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))
     return found
+
+
+def alike(rows: Sequence[Spread], is_traced: bool) -> list[Spread]:
+    """The rows of launches that trace rays, or of launches that trace none."""
+    return [row for row in rows if row.scene.endswith(COMPUTE) != is_traced]
 
 
 def nearest(rows: Sequence[Spread], warps: int, rounds: float, steps: float) -> list[Spread]:

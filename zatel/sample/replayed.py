@@ -58,4 +58,4 @@ def _sampled_rows(trace: Trace, fraction: float, seed: int) -> tuple[Rows, np.nd
     work = estimate.read_work(trace, keep=False, drawn=(fraction, seed))
     chosen = estimate.sample(work, fraction, seed).chosen[work.cta]
     kept.keep({"chosen": chosen}, "chosen", fraction, seed)
-    return kept_rows(trace, work.held, kept, chosen, work.stream.first), chosen
+    return kept_rows(trace, work.held, kept, chosen, work.stream), chosen

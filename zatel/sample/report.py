@@ -34,12 +34,13 @@ def forecast_text(promised: Sequence[Forecast], is_read: bool, is_small: bool) -
     lines = [f"{'fraction':<10}{'cost':>8}" + "".join(f"{name.removeprefix('gpu_')[:16]:>18}" for name in RULES)]
     for one in promised:
         cost = one.cost if is_read else one.first
-        cells = "".join(f"{100 * one.widths[name]:>16.1f} %" for name in RULES)
+        widths = [one.widths.get(name) for name in RULES]  # without rays none for the RT units
+        cells = "".join(f"{'-':>18}" if width is None else f"{100 * width:>16.1f} %" for width in widths)
         lines.append(f"{one.fraction:<10.3g}{cost:>8.2f}{cells}")
     known = "was read before" if is_read else "is read for the first time; later estimates cost less"
     lines.append(f"half width of the 95 % intervals; cost in full replays, where the trace {known}")
     if is_small:
-        lines.append("the trace is small: without --forecast it is replayed whole, whatever the fraction")
+        lines.append("without --forecast the trace is replayed whole: a sample would save little")
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ A CTA without visits changes nothing in a replay, so rows of other CTAs are drop
 CTAs outside the sample fetch earlier must not miss: a host copy puts them into the L2.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,10 @@ from rayplay.formats.laws.expect import REPLAYED_COLUMNS
 from rayplay.formats.parquet.arrow import Columns, concatenate
 from rayplay.formats.schema.column import Column, Table
 from rayplay.formats.schema.manifest import FileEntry
-from rayplay.zatel.model.traffic import LINE_BYTES, PROMISE, SECTOR_BYTES, node_lines
+from rayplay.zatel.model.accesses import LOCAL_LINES, lines_of, read_static
+from rayplay.zatel.model.caches import SECTORS
+from rayplay.zatel.model.instructions import traces_rays
+from rayplay.zatel.model.traffic import LINE_BYTES, PROMISE, SECTOR_BYTES, Stream, node_lines
 from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
 
@@ -107,21 +110,19 @@ class Filtered(MemorySource):
                 yield {name: values for name, values in taken.items() if owner in columns or name != owner.name}
 
 
-def read_rows(trace: Trace, held: Held | None, chosen: np.ndarray, first: np.ndarray) -> Rows:
+def read_rows(trace: Trace, held: Held | None, chosen: np.ndarray, stream: Stream) -> Rows:
     """Take the rows of the ``chosen``, bool[warps].
 
-    held   rows taken earlier; rows of others are read.
-    first  int32[nodes], first warp that fetches each BVH record, -1 for none.
+    held    rows taken earlier; rows of others are read.
+    stream  requests of all warps.
     """
     tables = {name: trace.read(name) for name in trace.tables if name not in (*REPLAYED_COLUMNS, *LEFT_OUT)}
     did = [name for name in REPLAYED_COLUMNS if name in trace.tables]
     taken = (held.tables(chosen) if held else None) or _taken(trace, chosen, did)
     if taken is not None:
-        return Rows(tables | taken, *held_before(trace, [taken["rays"]["node"]], chosen, first), {})
-    pieces = trace.batches("rays", ["warp_id", "node"])
-    nodes = (take(trace.layout.table("rays"), piece, chosen[piece["warp_id"]])["node"] for piece in pieces)
+        return Rows(tables | taken, *held_before(trace, taken, chosen, stream), {})
     left = {name: sum(int(chosen[of["warp_id"]].sum()) for of in trace.batches(name, ["warp_id"])) for name in did}
-    return Rows(tables, *held_before(trace, nodes, chosen, first), left)
+    return Rows(tables, *held_before(trace, {}, chosen, stream), left)
 
 
 def _taken(trace: Trace, chosen: np.ndarray, names: list[str]) -> dict[str, Columns] | None:
@@ -141,11 +142,11 @@ def _taken(trace: Trace, chosen: np.ndarray, names: list[str]) -> dict[str, Colu
     return tables
 
 
-def kept_rows(trace: Trace, held: Held | None, kept: Kept, chosen: np.ndarray, first: np.ndarray) -> Rows:
+def kept_rows(trace: Trace, held: Held | None, kept: Kept, chosen: np.ndarray, stream: Stream) -> Rows:
     """``read_rows``, of which the cache keeps the rows of what the warps did."""
     if found := known_rows(trace, kept, chosen):
         return found
-    rows = read_rows(trace, held, chosen, first)
+    rows = read_rows(trace, held, chosen, stream)
     if not rows.left:
         did = {name: columns for name, columns in rows.tables.items() if name in REPLAYED_COLUMNS}
         arrays = {f"{name}.{column}": values for name, columns in did.items() for column, values in columns.items()}
@@ -166,34 +167,72 @@ def known_rows(trace: Trace, kept: Kept, chosen: np.ndarray) -> Rows | None:
     return Rows(tables, arrays["line"], arrays["sectors"], {})
 
 
-def as_source(trace: Trace, rows: Rows, chosen: np.ndarray) -> MemorySource:
-    """The rows of the ``chosen`` as the container of a trace, with the lines that the L2 holds as copies from the
-    host."""
-    tables = rows.tables | ({"copies": copies(rows.line, rows.sectors)} if len(rows.line) else {})
+def as_source(trace: Trace, rows: Rows, chosen: np.ndarray, has_copies: bool = False) -> MemorySource:
+    """The rows of the ``chosen`` as the container of a trace, with the lines that the L2 holds as copies from the host.
+
+    has_copies  whether the trace's own copies from the host come before these.
+    """
+    tables, left = rows.tables, copies(rows.line, rows.sectors)
+    if has_copies and "copies" in trace.tables:
+        own = trace.read("copies")
+        before = own["kernel_id"] == 0
+        left = {name: np.concatenate([own[name][before], values]) for name, values in left.items()}
+    if len(left["address"]):
+        tables = tables | {"copies": left}
     if rows.left:
         return Filtered(trace, tables, rows.left, chosen)
     return MemorySource(trace.path, trace.layout, trace.manifest, tables)
 
 
 def held_before(
-    trace: Trace, pieces: Iterable[np.ndarray], chosen: np.ndarray, first: np.ndarray
+    trace: Trace, taken: dict[str, Columns], chosen: np.ndarray, stream: Stream
 ) -> tuple[np.ndarray, np.ndarray]:
     """L2 contents that other warps left for the ``chosen``, bool[warps]: int64[n] lines, uint8[n] sectors.
 
-    pieces  uint32[records] each, which the chosen warps fetch, in order.
+    taken  rows of the chosen by table; a missing table is read.
 
-    They are BVH records that chosen warps fetch and another warp fetched first, in reverse order of their first use by
-    the sample: a record needed soon is the most recently used.
+    They are BVH records, or without rays lines of global memory, that chosen warps fetch and another warp fetched
+    first, in reverse order of their first use by the sample: a record needed soon is the most recently used.
     """
-    seen = np.zeros(len(first), np.bool_)
-    nodes = np.concatenate([np.zeros(0, np.int64), *(first_uses(node, seen) for node in pieces)])
-    nodes = nodes[~chosen[first[nodes]]]
-    line, sectors = node_lines(trace)
+    numbers: Iterator[np.ndarray]
+    if traces_rays(trace):
+        line, sectors = node_lines(trace)
+        numbers = (rows["node"] for rows in _rows_of(trace, taken, chosen, "rays", "node"))
+    else:
+        line, sectors = stream.shared, np.zeros(len(stream.shared), np.uint8)
+        numbers = _asked(
+            trace, _rows_of(trace, taken, chosen, "accesses", *REPLAYED_COLUMNS["accesses"]), line, sectors
+        )
+    seen = np.zeros(len(line), np.bool_)
+    nodes = np.concatenate([np.zeros(0, np.int64), *(first_uses(number, seen) for number in numbers)])
+    nodes = nodes[~chosen[stream.first[nodes]]]
     order, place, row = np.unique(line[nodes], return_index=True, return_inverse=True)
     held = np.zeros(len(order), np.uint8)
     np.bitwise_or.at(held, row, sectors[nodes])
     by_use = np.argsort(-place)
     return order[by_use], held[by_use]
+
+
+def _rows_of(
+    trace: Trace, taken: dict[str, Columns], chosen: np.ndarray, name: str, *columns: str
+) -> Iterator[Columns]:
+    """The rows of the chosen in a table: as they were taken, or read piece by piece; nothing without the table."""
+    if name in taken:
+        yield taken[name]
+    elif name in trace.tables:
+        for piece in trace.batches(name, list(dict.fromkeys(("warp_id", *columns)))):
+            yield take(trace.layout.table(name), piece, chosen[piece["warp_id"]])
+
+
+def _asked(trace: Trace, pieces: Iterator[Columns], lines: np.ndarray, sectors: np.ndarray) -> Iterator[np.ndarray]:
+    """Numbers among ``lines`` of the lines that each piece of accesses asks for, uint32; marks their ``sectors``."""
+    static = read_static(trace)
+    for piece in pieces:
+        asked = lines_of(piece, static)
+        real = asked.line < LOCAL_LINES
+        number = np.searchsorted(lines, asked.line[real]).astype(np.uint32)
+        np.bitwise_or.at(sectors, number, (asked.sectors[real] & SECTORS).astype(np.uint8))
+        yield number
 
 
 def copies(line: np.ndarray, sectors: np.ndarray) -> Columns:

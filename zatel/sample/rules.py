@@ -13,11 +13,12 @@ class Rules(NamedTuple):
 
     matched_l2   the sample's L2 misses as often in the functional caches as the whole one (``machine.match``);
                  otherwise it has the share of the SMs.
-    contents     BVH records that other CTAs fetched before are in the sample's L2 (``rows.held_before``).
+    contents     BVH records, or without rays lines, that other CTAs fetched before are in the sample's L2
+                 (``rows.held_before``).
     controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
     slices       a window takes at least the time of its busiest L2 slice, asked for as much as the replay's is; RT
                  efficiency falls with the hold-up (``l2_slices``, ``extrapolate.Time``).
-    later        a step waits for the misses that the sample lacks (``extrapolate.later``).
+    later        a step of rays waits for the misses that the sample lacks (``extrapolate.later``).
     load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
     """
 

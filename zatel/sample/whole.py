@@ -5,6 +5,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.estimate import Estimate
 from rayplay.zatel.sample.intervals import Interval
@@ -20,8 +21,11 @@ def is_small(trace: Trace) -> bool:
 
     Counted, not timed: rows of accesses and rays, which all costs follow. With fewer than ``FEW_ROWS`` a tenth of the
     CTAs takes 0.7 to 1.3 times the processor time of the full replay, start included; with 2.9 million 0.4 to 0.6
-    (docs/estimate.md, "Small traces").
+    (docs/estimate.md, "Small traces"). Without rays it always does: to read the accesses of all warps takes as long as
+    to replay them ("Launches without rays").
     """
+    if trace.rows("kernels") == 1 and not traces_rays(trace):
+        return True
     return sum(trace.rows(table) for table in ("accesses", "rays") if table in trace.tables) < FEW_ROWS
 
 

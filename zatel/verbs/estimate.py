@@ -35,8 +35,8 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
 
     --target-error chooses the fraction whose interval of the cycles should be as narrow, or the full replay where that
     is cheaper. --forecast prints how wide the intervals of each fraction will be and what it will cost; nothing is
-    replayed. A small trace is replayed whole: a sample would save little time. The work of all warps is kept in the
-    user's cache, so further estimates of a trace, and whatif and scale, do not read it again.
+    replayed. A small trace, or a launch without rays, is replayed whole: a sample would save little time. The work of
+    all warps is kept in the user's cache, so further estimates of a trace, and whatif and scale, do not read it again.
     """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result

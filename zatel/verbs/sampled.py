@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """Add a verb with a trace, a GPU and the options of a sample; return its parser for further options."""
     made = add_verb(verbs, run_verb)
-    made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch that traces rays")
+    made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch")
     made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
     made.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
                       help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip

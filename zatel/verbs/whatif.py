@@ -21,6 +21,7 @@ from rayplay.zatel.verbs.targets import check_json_target
 
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 KEYS = frozenset({"trace", "gpu", "sample", "noise_floor", "full_noise_floor", "designs", "energy"})  # of the file
+FEW_KERNELS = "a launch without rays: intervals are as wide as errors of three kernels say; --fraction 1 has none"
 BELOW = "~"  # marks a change within the noise
 
 
@@ -55,6 +56,7 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.zatel.changes.energy import energy_changes
     from rayplay.zatel.changes.whatif import CHANGES, what_if
+    from rayplay.zatel.model.instructions import traces_rays
     from rayplay.zatel.replays.result_cache import Store
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
@@ -64,14 +66,16 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
         read_table(arguments.energy)
     check_json_target(arguments.out, KEYS, "whatif")
     changes = arguments.change or list(CHANGES.values())
-    gpu, name = described(arguments)
+    trace, (gpu, name) = open_trace(arguments.trace), described(arguments)
     found = what_if(
-        open_trace(arguments.trace), gpu, changes, arguments.fraction, seed,
+        trace, gpu, changes, arguments.fraction, seed,
         workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
     )  # fmt: skip
     content, lines = as_json(found, arguments.trace.name, name), [table_text(found)]
+    if not traces_rays(trace):
+        lines.append(FEW_KERNELS)
     if arguments.energy:
-        base, charges = energy_changes(open_trace(arguments.trace), gpu, changes, arguments.energy, workers)
+        base, charges = energy_changes(trace, gpu, changes, arguments.energy, workers)
         content["energy"] = energy_json(base, charges, arguments.energy)
         lines += ["", *energy_lines(base, charges)]
     answer(arguments, lines, lambda: records.compared(content))

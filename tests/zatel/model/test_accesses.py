@@ -1,13 +1,8 @@
 """Requests of warps, their order and phases, against slow twins and by hand."""
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
-from rayplay.formats.dataset.reader import Trace, open_trace
-from rayplay.formats.guard.errors import UserError
-from rayplay.formats.testing.generate import make_trace
+from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.input.intersection_tables import add_entries
 from rayplay.replay.input.rays import BASELINE, FIRST_STRETCH
 from rayplay.zatel.model.accesses import LOCAL_LINES
@@ -128,7 +123,7 @@ def test_local_memory_belongs_to_the_place_or_the_warp(trace: Trace) -> None:
 def test_what_others_fetch_first_is_held(trace: Trace) -> None:
     chosen = np.arange(trace.rows("warps")) % 2 == 1
     held = Held(trace, chosen)
-    line = read_rows(trace, held, chosen, read_stream(trace, held.add).first).line
+    line = read_rows(trace, held, chosen, read_stream(trace, held.add)).line
     rays, lines = trace.read("rays", ["warp_id", "node"]), node_lines(trace)[0]
     owner = np.repeat(rays["warp_id"], np.diff(rays["node_offset"]).astype(np.int64))
     node = rays["node"] & 0x7FFFFFFF
@@ -152,9 +147,3 @@ def test_phases_are_what_warps_do_in_turn(trace: Trace) -> None:
         assert mine[1::2] == [*expected, 0]
         asked = accesses["visit"][accesses["warp_id"] == warp]
         assert np.cumsum(mine[:-2:2]).tolist() == [(asked <= visit).sum() for visit in visits]
-
-
-def test_a_trace_without_rays_is_refused(tmp_path: Path) -> None:
-    bare = open_trace(make_trace(tmp_path / "bare.trace", 2, None, 2))
-    with pytest.raises(UserError, match="must trace rays, to be estimated"):
-        read_stream(bare)

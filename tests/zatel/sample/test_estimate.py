@@ -52,7 +52,7 @@ def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.Monkey
     trace = open_trace(path)
     warps = np.arange(trace.rows("warps")) % 3 == 0
     held = Held(trace, warps) if drawn else None
-    rows = read_rows(trace, held, warps, read_stream(trace, held.add if held else unseen).first)
+    rows = read_rows(trace, held, warps, read_stream(trace, held.add if held else unseen))
     line = np.array([trace.read("nodes", ["address"])["address"][0] // 128], np.int64)
     assert bool(rows.left) == (most == 0)
     source = as_source(trace, rows._replace(line=line, sectors=np.array([3], np.uint8)), warps)

@@ -39,7 +39,16 @@ def stream_of(phases: Phases) -> Stream:
     step = np.concatenate([np.arange(number, dtype=np.int32) for number in steps])
     nothing = np.zeros(len(step), np.int64)
     return Stream(
-        steps, phases, steps, step, nothing, nothing.astype(np.uint16), 0, np.zeros(0, np.int32), *[steps] * 3
+        steps,
+        phases,
+        steps,
+        step,
+        nothing,
+        nothing.astype(np.uint16),
+        0,
+        np.zeros(0, np.int32),
+        *[steps] * 3,
+        np.zeros(0, np.int64),
     )
 
 

@@ -97,7 +97,7 @@ def test_a_trace_in_memory_or_of_one_use_keeps_nothing(trace: Trace, kept: dict)
     work = read_work(trace)
     kept.clear()
     chosen = work.cta % 2 == 0
-    rows = read_rows(trace, work.held, chosen, work.stream.first)
+    rows = read_rows(trace, work.held, chosen, work.stream)
     part = Trace(as_source(trace, rows, chosen), trace.layout)
     Kept(part).keep({}, "stream")
     estimate(trace, load("mobile", GPU), 0.25, 1, read_work(trace, keep=False))
