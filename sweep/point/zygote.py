@@ -34,7 +34,7 @@ from rayplay.sweep.store.store import Outcome
 
 MOST_BYTES = 1 << 20  # of a message
 LOG_BYTES = 8192
-SHORT_SECONDS, MOST_TASKS = 2.0, 64
+SHORT_SECONDS, MOST_TASKS = 2.0, 256
 _PR_SET_PDEATHSIG = 1
 
 
@@ -222,8 +222,13 @@ def warm(task: dict[str, Any]) -> None:
     from rayplay.sweep.point.metrics import METHODS  # noqa: F401
 
     engine(task["method"])
-    simulate(SHIPPED / "sample.trace", load(task["gpu"], task["assignments"], task["plugin"] or None),
-             model=task["model"] or None)  # fmt: skip
+    for assignments in (task["assignments"], ()):
+        try:
+            gpu = load(task["gpu"], assignments, task["plugin"] or None)
+            simulate(SHIPPED / "sample.trace", gpu, model=task["model"] or None)
+            break
+        except UserError:  # values that this trace does not go with: the code is the same without them
+            continue
 
 
 def main() -> None:
