@@ -37,7 +37,7 @@ from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
 
 SAMPLE = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"
-RENDERED = ("wknd", "--size", "112x96", "--samples", "1")  # replays of about 0.2 s
+SIZE = "112x96"  # replays of about 0.2 s
 FIRST_LATENCY, LOOPED = 20, 20  # replays of the loops, spread over the designs
 
 
@@ -62,10 +62,10 @@ def plan(folder: str) -> None:
           f"{time.perf_counter() - wall:.1f} s in all (target 5)", flush=True)  # fmt: skip
 
 
-def rendered(folder: str) -> Path:
-    """The trace of the points."""
+def rendered(folder: str, size: str = SIZE) -> Path:
+    """The trace of the points: wknd."""
     out = Path(folder) / "points.trace"
-    words = [sys.executable, "-m", "rayplay", "trace", *RENDERED, "--out", str(out)]
+    words = [sys.executable, "-m", "rayplay", "trace", "wknd", "--size", size, "--samples", "1", "--out", str(out)]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return out
 
@@ -121,7 +121,7 @@ def swept(trace: Path, points: int, folder: str) -> Took:
     root.mkdir()
     study = root / "study.toml"
     study.write_text(
-        f'traces = ["{trace}"]\ngpus = ["mobile"]\n[design.grid]\n"l1.latency_cycles" = {designs(points)}\n'
+        f'traces = ["{trace.resolve()}"]\ngpus = ["mobile"]\n[design.grid]\n"l1.latency_cycles" = {designs(points)}\n'
     )
     words = [sys.executable, "-m", "rayplay", "sweep", "run", str(study), "--workers", "2", "--quiet"]
     wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
