@@ -1,7 +1,7 @@
 """A sweep on a local dask cluster of two workers, one of which is killed every few seconds.
 
     python -m bench.sweeps.deaths                # 200 points of 0.6 s, a death every 5 s: a minute on an idle machine
-    python -m bench.sweeps.deaths --every 20     # on a busy machine, where a worker needs longer than 5 s to start
+    python -m bench.sweeps.deaths --per 17       # a death for 17 points, which is as many a point, however busy the machine
 
 At the end: every point has a result, no point is called failed, and executions by points.
 """
@@ -41,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--every", type=float, default=5.0)
+    parser.add_argument("--per", type=int, metavar="POINTS", help="kill when so many more points have ended, not by time")
     parser.add_argument("--size", default="192x160", help="of the scene wknd: the length of a point")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -52,13 +53,15 @@ def main() -> None:
         environment = os.environ | {"RAYPLAY_SWEEP_STEPS": str(steps)}
         begun, kills = time.monotonic(), 0
         driver = subprocess.Popen([*words, "--quiet"], cwd=folder, env=environment)
-        due = None
+        due, results = None, folder / "study.sweep" / "results"
         while driver.poll() is None:
             time.sleep(0.1)
-            if due is None and (steps / "steps").exists():
-                due = time.monotonic() + options.every
-            if due is not None and time.monotonic() >= due:
-                due += options.every
+            if not (steps / "steps").exists():
+                continue
+            now = time.monotonic() if options.per is None else len(os.listdir(results)) if results.exists() else 0
+            due = now + (options.per or options.every) if due is None else due
+            if now >= due:
+                due += options.per or options.every
                 if found := workers(driver.pid):
                     os.kill(found[kills % len(found)], signal.SIGKILL)
                     kills += 1
