@@ -102,9 +102,7 @@ def halves(trace: Path, points: int) -> Took:
     context = multiprocessing.get_context("spawn")
     both, told, latencies = context.Barrier(2), context.Queue(), designs(points)
     begun = time.monotonic()
-    started = [
-        context.Process(target=half, args=(str(trace), latencies[number::2], both, told)) for number in range(2)
-    ]
+    started = [context.Process(target=half, args=(str(trace), latencies[number::2], both, told)) for number in range(2)]
     for each in started:
         each.start()
     found = [told.get() for _ in started]
@@ -137,7 +135,7 @@ def swept(trace: Path, points: int, folder: str) -> Took:
 def report(points: int, alone: tuple[float, float], opening: tuple[float, float], start: float, ran: Took, two: Took) -> None:  # fmt: skip # noqa: E501
     """Print a sweep beside what it is compared with."""
     print(f"{points} points on two workers: {ran.wall:.1f} s; {ran.spent:.1f} s of processor time, "
-          f"{100 * ran.points / ran.spent:.0f} % of it in points: {1000 * ran.points / points:.1f} ms each")  # fmt: skip
+          f"{100 * ran.points / ran.spent:.0f} % in points, {1000 * ran.points / points:.1f} ms each")  # fmt: skip
     print(f"two at once: {two.wall:.1f} s, warm {two.warm:.1f} s; {two.spent:.1f} s of processor time, "
           f"{1000 * two.points / points:.1f} ms a replay")  # fmt: skip
     compared = {

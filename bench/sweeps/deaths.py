@@ -1,7 +1,7 @@
 """A sweep on a local dask cluster of two workers, one of which is killed every few seconds.
 
     python -m bench.sweeps.deaths                # 200 points of 0.6 s, a death every 5 s: a minute on an idle machine
-    python -m bench.sweeps.deaths --per 17       # a death for 17 points, which is as many a point, however busy the machine
+    python -m bench.sweeps.deaths --per 17       # a death for 17 points: as many on a busy machine
 
 At the end: every point has a result, no point is called failed, and executions by points.
 """
@@ -41,7 +41,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--every", type=float, default=5.0)
-    parser.add_argument("--per", type=int, metavar="POINTS", help="kill when so many more points have ended, not by time")
+    parser.add_argument(
+        "--per", type=int, metavar="POINTS", help="kill when so many more points have ended, not by time"
+    )
     parser.add_argument("--size", default="192x160", help="of the scene wknd: the length of a point")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
