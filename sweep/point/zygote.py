@@ -2,7 +2,8 @@
 
 To start Python, import numba and load the engine's machine code takes 2 s; to fork a process that has done so, and to
 let it copy what it changes, takes 30 to 50 ms. A process therefore serves up to ``MOST_TASKS`` tasks of less than
-``SHORT_SECONDS``, one after the other; a longer one has its process for itself. A death costs the one task that runs.
+``SHORT_SECONDS`` of processor time, one after the other; after a longer one it ends. A death costs the one task that
+runs.
 The zygote has one thread, so that a fork is safe. It ends, with all that it forked, when its driver has ended, however
 that was.
 
@@ -171,13 +172,13 @@ def _be_a_child(channel: socket.socket) -> NoReturn:
             message = channel.recv(MOST_BYTES)
             if not message:
                 break
-            given, begun = json.loads(message), time.monotonic()
+            given, begun = json.loads(message), time.process_time()
             handle = os.open(given["log"], os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
             for number_of_stream in (1, 2):
                 os.dup2(handle, number_of_stream)
             os.close(handle)
             found = _attempted(given["task"], given["memory_mb"])
-            is_short = time.monotonic() - begun < SHORT_SECONDS and found.status in ("done", "again")
+            is_short = time.process_time() - begun < SHORT_SECONDS and found.status in ("done", "again")
             serves = is_short and number < MOST_TASKS
             sys.stdout.flush()
             sys.stderr.flush()

@@ -126,11 +126,18 @@ def test_the_log_of_a_failure_is_kept(tmp_path: Path) -> None:
     assert "of the policy" in ended.stdout
 
 
-def test_jobs_far_more_than_workers_each_have_a_result_of_their_own(tmp_path: Path) -> None:
+def test_jobs_far_more_than_workers_each_have_a_result_of_their_own(
+    tmp_path: Path, steps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes serve all of them, for points are short in processor time, however long they wait."""
+    monkeypatch.setenv("RAYPLAY_SWEEP_STEPS", str(steps))
+    order(steps, "computed", "sleep 2.5")
     found = run("study", space(given(tables(20))), Store(str(tmp_path / "s")), How(workers=2))
     assert found.plan.counts() == {"done": 20}
     hosts = [json.loads(path.read_text()) for path in tmp_path.glob("s/results/*/host.json")]
     assert len(hosts) == 20
+    begun = [line.split()[2] for line in (steps / "steps").read_text().splitlines() if line.startswith("started")]
+    assert (len(begun), len(set(begun))) == (20, 2)
     for key, content in results(tmp_path / "s").items():
         known = json.loads(content)
         assert known["described"]["gpu"]["l1"]["latency_cycles"] in range(20, 40)
