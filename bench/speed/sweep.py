@@ -1,29 +1,35 @@
-"""Sweeps: the plan of 100,000 points, the overhead of a point, the use of two cores. Two minutes on an idle machine.
+"""Sweeps: the plan of 100,000 points, the overhead of a point, the use of two cores. Three minutes on an idle machine.
 
-    python -m bench.speed.sweep                      # 200 points of 0.2 s
-    python -m bench.speed.sweep --points 1000
+    python -m bench.speed.sweep                      # 200 points of 0.2 s, twice
+    python -m bench.speed.sweep --points 1000 --rounds 1
     python -m bench.speed.sweep --trace FILE.trace   # of another length
 
-Two perfect halves are the time of a loop of the same replays in one warm process, halved: of one that opens the trace
-for each replay, as a user's would, and of one that holds it decoded, as workers do. Each figure is given in wall time,
-which means something on an idle machine alone, and in processor time of driver, zygote and workers together, which
-hardly depends on other work. Start is counted.
+The sweep is the command ``rayplay sweep run`` with two workers, start and end counted. It is compared with the same
+replays without a sweep, and without results that are kept:
+
+alone        a loop in one warm process that holds the trace decoded, as workers do; its time is halved.
+opening      the same, which opens the trace for each replay, as a user's loop would.
+two at once  two such processes that hold it, half of the designs each: they share caches and memory bandwidth, which
+             no two processes can avoid. Once from where both are warm, and once from the start of Python.
+
+Wall time means something on an idle machine alone. Processor time, of all processes together, hardly depends on other
+work, and counts the start of each process. Sweep and two at once take turns.
 """
 
 import argparse
-import os
+import multiprocessing
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.replay import simulate
 from rayplay.replay.gpu.description import load
-from rayplay.sweep.drive.run import How, run
 from rayplay.sweep.plan.plan import make_plan
 from rayplay.sweep.point.inputs import trace_of
 from rayplay.sweep.space.file import given
@@ -31,18 +37,18 @@ from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
 
 SAMPLE = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"
-RENDERED = ("wknd", "--size", "112x96", "--samples", "1")  # replays of about 0.2 s
-WARM = 20  # replays of the loop
+SIZE = "112x96"  # replays of about 0.2 s
+FIRST_LATENCY, LOOPED = 20, 20  # replays of the loops, spread over the designs
 
 
 class Took(NamedTuple):
-    """Seconds of a sweep: wall, processor time of driver and others, of it within points; a worker's memory."""
+    """Seconds: wall, processor time of all processes, of it in the replays; wall from where all are warm; memory."""
 
     wall: float
-    driver: float
-    others: float
+    spent: float
     points: float
-    peak_mb: float
+    warm: float = 0.0
+    peak_mb: float = 0.0
 
 
 def plan(folder: str) -> None:
@@ -53,75 +59,120 @@ def plan(folder: str) -> None:
     made = make_plan("big", space(given(tables)), Store(folder))
     taken = time.process_time() - begun
     print(f"plan of {len(made.status):,} different points: {taken:.1f} s of processor time, "
-          f"{time.perf_counter() - wall:.1f} s in all (target 5)")  # fmt: skip
+          f"{time.perf_counter() - wall:.1f} s in all (target 5)", flush=True)  # fmt: skip
 
 
-def rendered(folder: str) -> Path:
-    """The trace of the points."""
+def rendered(folder: str, size: str = SIZE) -> Path:
+    """The trace of the points: wknd."""
     out = Path(folder) / "points.trace"
-    words = [sys.executable, "-m", "rayplay", "trace", *RENDERED, "--out", str(out)]
+    words = [sys.executable, "-m", "rayplay", "trace", "wknd", "--size", size, "--samples", "1", "--out", str(out)]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return out
 
 
-def loop(opened: Callable[[], Trace]) -> tuple[float, float]:
-    """Wall and processor time of a replay in one warm process."""
-    gpus = [load("mobile", [f"l1.latency_cycles={20 + number}"]) for number in range(WARM)]
+def designs(points: int) -> list[int]:
+    """The latency of each design: a longer one is a longer replay."""
+    return list(range(FIRST_LATENCY, FIRST_LATENCY + points))
+
+
+def loop(opened: Callable[[], Trace], latencies: list[int]) -> tuple[float, float]:
+    """Wall and processor time of a replay in one warm process, whose GPUs are at hand."""
+    gpus = [load("mobile", [f"l1.latency_cycles={each}"]) for each in latencies]
     simulate(opened(), gpus[0])
     begun, wall = time.process_time(), time.perf_counter()
     for gpu in gpus:
         simulate(opened(), gpu)
-    return (time.perf_counter() - wall) / WARM, (time.process_time() - begun) / WARM
+    return (time.perf_counter() - wall) / len(gpus), (time.process_time() - begun) / len(gpus)
+
+
+def half(trace: str, latencies: list[int], both: Any, told: Any) -> None:
+    """A plain process with half of the designs: when its loop began and ended, processor time of it and of all."""
+    gpus = [load("mobile", [f"l1.latency_cycles={each}"]) for each in latencies]
+    held = trace_of(trace, "replay")[0]
+    simulate(held, gpus[0])
+    both.wait()
+    begun, cpu = time.monotonic(), time.process_time()
+    for gpu in gpus:
+        simulate(held, gpu)
+    told.put((begun, time.monotonic(), time.process_time() - cpu, time.process_time()))
+
+
+def halves(trace: Path, points: int) -> Took:
+    """Two plain processes at once, half of the designs each."""
+    context = multiprocessing.get_context("spawn")
+    both, told, latencies = context.Barrier(2), context.Queue(), designs(points)
+    begun = time.monotonic()
+    started = [context.Process(target=half, args=(str(trace), latencies[number::2], both, told)) for number in range(2)]
+    for each in started:
+        each.start()
+    found = [told.get() for _ in started]
+    for each in started:
+        each.join()
+    ended = max(end for _, end, _, _ in found)
+    warm = ended - min(first for first, _, _, _ in found)
+    return Took(ended - begun, sum(spent for *_, spent in found), sum(inside for _, _, inside, _ in found), warm)
 
 
 def swept(trace: Path, points: int, folder: str) -> Took:
-    """Run points that differ in a latency, on two workers."""
-    grid = {"l1.latency_cycles": list(range(20, 20 + points))}
-    found = space(given({"traces": [str(trace)], "gpus": ["mobile"], "design": {"grid": grid}}))
-    store, wall, before = Store(folder), time.perf_counter(), os.times()
-    ended = run("bench", found, store, How(workers=2))
-    taken, after = time.perf_counter() - wall, os.times()
-    assert ended.plan.counts() == {"done": points}, ended.report.failed
+    """The command, on two workers; points differ in a latency."""
+    root = Path(folder)
+    root.mkdir()
+    study = root / "study.toml"
+    study.write_text(
+        f'traces = ["{trace.resolve()}"]\ngpus = ["mobile"]\n[design.grid]\n"l1.latency_cycles" = {designs(points)}\n'
+    )
+    words = [sys.executable, "-m", "rayplay", "sweep", "run", str(study), "--workers", "2", "--quiet"]
+    wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    taken, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
+    store = Store(str(root / "study.sweep"))
     hosts = [store.host(key) for key in store.done()]
-    within, peak = sum(host["cpu_seconds"] for host in hosts), max(host["peak_mb"] for host in hosts)
-    return Took(taken, sum(after[:2]) - sum(before[:2]), sum(after[2:4]) - sum(before[2:4]), within, peak)
+    assert len(hosts) == points
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Took(taken, spent, sum(host["cpu_seconds"] for host in hosts), 0.0, max(host["peak_mb"] for host in hosts))
 
 
-def report(points: int, alone: tuple[float, float], holding: tuple[float, float], few: Took, many: Took) -> None:
-    """Print what a sweep cost beside the loops: one that opens the trace each time, one that holds it."""
-    spent, start = many.driver + many.others, few.driver + few.others - few.points
-    others, halves = many.others - many.points, points * alone[0] / 2
-    each, outside = (spent - start) / points, (spent - start - many.points) / points
-    lines = [
-        f"loop in one warm process: {1000 * alone[0]:.0f} ms a point, {1000 * alone[1]:.0f} ms of processor time",
-        f"{points} points on two workers: {many.wall:.1f} s; {spent:.1f} s of processor time:"
-        f" {many.points:.1f} s in points, {many.driver:.1f} s in the driver, {others:.1f} s elsewhere",
-        f"two perfect halves of the loop: {halves:.1f} s; efficiency {100 * halves / many.wall:.0f} % (target 95),"
-        f" by processor time {100 * points * alone[1] / spent:.0f} %",
-        f"loop that holds the trace: {1000 * holding[0]:.0f} ms a point; efficiency against its halves"
-        f" {50 * points * holding[0] / many.wall:.0f} %, by processor time {100 * points * holding[1] / spent:.0f} %",
-        f"points' share of all processor time: {100 * many.points / spent:.0f} %",
-        f"start: {start:.1f} s of processor time",
-        f"a point: {1000 * each:.0f} ms of it, {1000 * (each - alone[1]):+.1f} ms against the loop's;"
-        f" overhead outside its replay {1000 * outside:.1f} ms (target 20)",
-        f"peak memory of a worker: {many.peak_mb:.0f} MB",
-    ]
-    print("\n".join(lines))
+def report(points: int, alone: tuple[float, float], opening: tuple[float, float], start: float, ran: Took, two: Took) -> None:  # fmt: skip # noqa: E501
+    """Print a sweep beside what it is compared with."""
+    print(f"{points} points on two workers: {ran.wall:.1f} s; {ran.spent:.1f} s of processor time, "
+          f"{100 * ran.points / ran.spent:.0f} % in points, {1000 * ran.points / points:.1f} ms each")  # fmt: skip
+    print(f"two at once: {two.wall:.1f} s, warm {two.warm:.1f} s; {two.spent:.1f} s of processor time, "
+          f"{1000 * two.points / points:.1f} ms a replay")  # fmt: skip
+    compared = {
+        "half of a loop alone": (points * alone[0] / 2, points * alone[1]),
+        "half of a loop that opens the trace": (points * opening[0] / 2, points * opening[1]),
+        "two at once, both warm": (two.warm, two.points),
+        "two at once, start counted": (two.wall, two.spent),
+    }
+    for name, (wall, spent) in compared.items():
+        print(f"  efficiency against {name}: {100 * wall / ran.wall:.0f} % of wall time,"
+              f" {100 * spent / ran.spent:.0f} % of processor time (target 95)")  # fmt: skip
+    outside = 1000 * (ran.spent - start - ran.points) / points
+    print(f"  overhead of a point outside its replay: {outside:.1f} ms of processor time (target 20); "
+          f"peak memory of a worker {ran.peak_mb:.0f} MB", flush=True)  # fmt: skip
 
 
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--trace", type=Path)
     options = parser.parse_args()
+    points = options.points
     with tempfile.TemporaryDirectory() as folder:
         plan(f"{folder}/plan")
         trace = options.trace or rendered(folder)
-        alone = loop(lambda: open_trace(trace))
-        holding = loop(lambda: trace_of(str(trace), "replay")[0])
-        few, many = (swept(trace, count, f"{folder}/{count}") for count in (2, options.points))
-        report(options.points, alone, holding, few, many)
+        few = swept(trace, 2, f"{folder}/few")
+        start = few.spent - few.points
+        print(f"start of a sweep: {start:.1f} s of processor time", flush=True)
+        some = designs(points)[:: max(1, points // LOOPED)]
+        for number in range(options.rounds):
+            alone, opening = (loop(each, some) for each in (lambda: trace_of(str(trace), "replay")[0], lambda: open_trace(trace)))  # fmt: skip # noqa: E501
+            print(f"a loop alone: {1000 * alone[0]:.0f} ms a replay, {1000 * alone[1]:.1f} ms of processor time; "
+                  f"opening the trace {1000 * opening[0]:.0f} and {1000 * opening[1]:.1f}", flush=True)  # fmt: skip
+            two = halves(trace, points)
+            report(points, alone, opening, start, swept(trace, points, f"{folder}/{number}"), two)
 
 
 if __name__ == "__main__":

@@ -26,19 +26,19 @@ SAMPLE = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"
 CHECKED = 24  # points that an undisturbed sweep makes again
 
 
-def tables(points: int) -> dict[str, object]:
-    """A sweep of the sample trace."""
+def tables(points: int, trace: Path = SAMPLE) -> dict[str, object]:
+    """A sweep of a trace."""
     return {
-        "traces": [str(SAMPLE)],
+        "traces": [str(trace)],
         "gpus": ["mobile"],
         "design": {"grid": {"l1.latency_cycles": list(range(20, 20 + points))}},
     }
 
 
-def file_of(points: int) -> str:
+def file_of(points: int, trace: Path = SAMPLE) -> str:
     """The same as TOML."""
     return (
-        f'traces = ["{SAMPLE}"]\ngpus = ["mobile"]\n[design.grid]\n'
+        f'traces = ["{trace}"]\ngpus = ["mobile"]\n[design.grid]\n'
         f'"l1.latency_cycles" = {list(range(20, 20 + points))}\n'
     )
 

@@ -8,9 +8,11 @@ EXECUTORS = ("processes", "inline", "dask", "slurm")
 
 
 class Executor(Protocol):
-    """Runs tasks; ``slots`` of them at a time are worth starting."""
+    """Runs tasks."""
 
-    slots: int
+    @property
+    def slots(self) -> int:
+        """Tasks at a time that are worth starting, some of which may wait for others to end."""
 
     def start(self, task: dict[str, Any]) -> None:
         """Start a task, or queue it."""

@@ -2,11 +2,14 @@
 
 import os
 import select
+import time
+from collections import deque
 from typing import Any
 
 from rayplay.sweep.point.nursery import Ended, Nursery
 from rayplay.sweep.space.file import Limits
 
+AHEAD_SECONDS = 2.0  # a point that is shorter has the next one wait behind it
 MOST_NURSERIES = 3  # kinds of points whose machine code is held loaded; about 300 MB each, shared with its points
 
 
@@ -18,28 +21,51 @@ def kind_of(task: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Processes:
-    """Processes of this machine."""
+    """Processes of this machine.
+
+    While points are short, as many more are taken as there are workers: the next starts as soon as one ends, before the
+    driver has noted the end. A long point is not taken ahead, for another driver may have a worker free.
+    """
 
     def __init__(self, workers: int | None, limits: Limits) -> None:
-        self.slots = workers or len(os.sched_getaffinity(0))
+        self._workers = workers or len(os.sched_getaffinity(0))
         self._limits = limits
         self._nurseries: dict[tuple[str, ...], Nursery] = {}
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._begun: dict[str, float] = {}  # of tasks that run, by key
+        self._is_short = False
+
+    @property
+    def slots(self) -> int:
+        """As ``Executor``."""
+        return 2 * self._workers if self._is_short else self._workers
 
     def start(self, task: dict[str, Any]) -> None:
         """As ``Executor``."""
-        limits = self._limits
-        seconds, memory = (None, None) if task["kind"] == "render" else (limits.seconds, limits.memory_mb)
-        self._nursery(task).start(task, seconds, memory)
+        self._waiting.append(task)
+        self._start_waiting()
 
     def wait(self, seconds: float) -> list[Ended]:
         """As ``Executor``."""
         busy = [each for each in self._nurseries.values() if each.running]
         if busy:
             select.select([each.control for each in busy], [], [], seconds)
-        return [ended for each in busy for ended in each.take()]
+        found = [ended for each in busy for ended in each.take()]
+        for ended in found:
+            self._is_short = time.monotonic() - self._begun.pop(ended.key) < AHEAD_SECONDS
+        self._start_waiting()
+        return found
+
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._begun) < self._workers:
+            task, limits = self._waiting.popleft(), self._limits
+            seconds, memory = (None, None) if task["kind"] == "render" else (limits.seconds, limits.memory_mb)
+            self._nursery(task).start(task, seconds, memory)
+            self._begun[task["key"]] = time.monotonic()
 
     def close(self) -> None:
         """As ``Executor``."""
+        self._waiting.clear()
         while self._nurseries:
             self._nurseries.popitem()[1].close()
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.sweep.store.store import Store
-from rayplay.zatel.sample.whole import FEW_ROWS
 
 FIXED_SECONDS = 0.12  # reading the tables, making the machine, writing the result; engine loaded
 SECONDS_PER_MILLION_ROWS = 2.0  # rows of visits, accesses and rays: wknd 1.2, bunny about 3
@@ -60,8 +59,10 @@ def _bytes(trace: Trace) -> int:
 def cost(size: Size, method: str, keep: str, known: float | None = None) -> Cost:
     """Cost of a point. known: processor time of finished points of the trace and method."""
     share = SHARE[method]
-    if method == "estimate" and size.sampled_rows < FEW_ROWS:
-        share = 1.0
+    if method == "estimate":
+        from rayplay.zatel.sample.whole import FEW_ROWS  # imports scipy, which a replay does not need
+
+        share = share if size.sampled_rows >= FEW_ROWS else 1.0
     seconds = known if known is not None else FIXED_SECONDS + share * SECONDS_PER_MILLION_ROWS * size.million_rows
     disk = RESULT_KB + (RESULT_KB_PER_TRACE_MB * size.megabytes if keep == "result" else 0.0)
     return Cost(seconds, FIXED_MB + MB_PER_TRACE_MB * size.megabytes, disk)

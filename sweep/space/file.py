@@ -44,6 +44,7 @@ class Scene:
     samples: int = field(default=1, metadata=_at_least(1))
     bounces: int | None = None
     camera: str | None = None
+    record: str | None = None
 
 
 @dataclass(frozen=True)

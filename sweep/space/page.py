@@ -20,6 +20,7 @@ MEANING = {
     "scenes.samples": "of each pixel",
     "scenes.bounces": "as of `rayplay trace`",
     "scenes.camera": "as of `rayplay trace`",
+    "scenes.record": "as of `rayplay trace`: `distances` for `rt.stack_entries` and policies that ask for them",
     "gpus": "names of `rayplay gpu list`, or description files",
     "plugins": 'policies ([policies.md](policies.md)); `""` is the engine\'s own',
     "models": 'as of `replay --model`; `""` is its default',

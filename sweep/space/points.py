@@ -119,7 +119,8 @@ def recipe(scene: Scene, seed: int) -> str:
     """Digest of all that decides a rendered trace: scene, its file, options, seed, and the tracer's sources."""
     file = location(scene.scene)
     content = file_digest(file) if file.is_file() else None
-    values: dict[str, Any] = vars(scene) | {"seed": seed, "file": content}
+    options = {name: value for name, value in vars(scene).items() if value is not None}
+    values: dict[str, Any] = options | {"seed": seed, "file": content}
     return json_digest([values, _tracer()])
 
 

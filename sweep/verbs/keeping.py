@@ -64,12 +64,14 @@ def prune_verb(arguments: argparse.Namespace) -> int:
     lines, records = [], []
     for what, folder, names in useless(store, wanted):
         verb = "removed" if arguments.remove else "would remove"
-        lines.append(f"{verb} {len(names):,} {what}")
+        lines += [f"{verb} {len(names):,} {what}"] if names else []
         records.append({"what": what, "count": len(names), "removed": arguments.remove})
         if arguments.remove:
             for each_name in names:
                 store.medium.remove(f"{folder}/{each_name}")
-    answer(arguments, lines, lambda: records)
+    if lines and not arguments.remove:
+        lines.append("--remove removes them")
+    answer(arguments, lines or ["nothing to remove"], lambda: records)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from rayplay.formats.guard.command import add_verb
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
 from rayplay.sweep.plan.plan import Plan, Planned
+from rayplay.sweep.plan.verdict import SKIPPED
 from rayplay.sweep.verbs.arguments import add_sweep_verb, planned
 
 SHOWN = 20
@@ -49,34 +50,51 @@ def plan_verb(arguments: argparse.Namespace) -> int:
     """
     plan = planned(arguments)
     listed = plan.planned if arguments.all else plan.planned[:SHOWN]
-    answer(arguments, [*(line(plan, each) for each in listed), *summary(plan)], lambda: records(plan))
+    lines = [*points(plan, listed), *summary(plan)]
+    if would_run(plan):
+        lines += [cost_line(plan), f"{command(arguments, 'run')} runs them"]
+    answer(arguments, lines, lambda: records(plan))
     return 0
 
 
-def line(plan: Plan, each: Planned) -> str:
-    """A point: the first digits of its key, its parameters, and why it would run."""
-    return f"{(each.key or '-')[:12]:<13}{shown(plan, each)}: {plan.why(each)}"
+def points(plan: Plan, listed: Sequence[Planned]) -> Iterator[str]:
+    """Points: the first digits of the key, the parameters, and why it would run; first what all have in common."""
+    abouts = [plan.about(each.point) for each in plan.planned]
+    names = dict.fromkeys(name for about in abouts for name in about)
+    alike = {name for name in names if all(about.get(name) == abouts[0].get(name) for about in abouts)}
+    if len(abouts) > 1 and alike:
+        yield f"all points: {shown(plan, plan.planned[0], names.keys() - alike)}"
+    for each in listed:
+        own = shown(plan, each, alike if len(abouts) > 1 else ())
+        yield f"{(each.key or '')[:12]:<13}{own}: {plan.why(each)}".lstrip()
+    if len(listed) < len(abouts):
+        yield f"... and {len(abouts) - len(listed):,} more; --all lists them"
 
 
-def shown(plan: Plan, each: Planned) -> str:
+def shown(plan: Plan, each: Planned, without: Collection[str] = ()) -> str:
     """The parameters of a point on one line."""
-    return " ".join(f"{name}={value}" for name, value in plan.about(each.point).items() if value != "")
+    about = plan.about(each.point).items()
+    return " ".join(f"{name}={value}" for name, value in about if value != "" and name not in without)
+
+
+def command(arguments: argparse.Namespace, verb: str) -> str:
+    """The command that does another verb on the same file and store."""
+    own = str(arguments.file.with_suffix(".sweep"))
+    return f"rayplay sweep {verb} {arguments.file}" + (f" --store {arguments.store}" if arguments.store != own else "")
 
 
 def summary(plan: Plan) -> Iterator[str]:
-    """Counts, reasons and cost."""
-    statuses, total = Counter(plan.status.values()), len(plan.planned)
-    if total > SHOWN:
-        yield f"{total:,} points (--all lists them)"
-    unrendered = plan.counts()["unrendered"]
-    yield (
-        f"{total:,} points, {len(plan.status):,} different; {statuses['done']:,} done, {statuses['failed']:,} failed,"
-        f" {statuses['missing']:,} to run" + (f", {unrendered:,} of scenes to render first" if unrendered else "")
-    )
+    """Counts, and reasons to run."""
+    counts, total = Counter(plan.status.values()), len(plan.planned)
+    found = {
+        "done": counts["done"], "failed": counts["failed"], SKIPPED: counts[SKIPPED], "to run": counts["missing"],
+        "of scenes to render first": plan.counts()["unrendered"],
+        "equal to others": sum(each.same_as is not None for each in plan.planned),
+    }  # fmt: skip
+    yield f"{total:,} points: " + ", ".join(f"{count:,} {what}" for what, count in found.items() if count)
     reasons = Counter(plan.why(each) for each in would_run(plan))
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
         yield f"  {count:,}: {reason}"
-    yield cost_line(plan)
 
 
 def would_run(plan: Plan) -> list[Planned]:

@@ -14,7 +14,7 @@ from rayplay.sweep.plan.verdict import SKIPPED
 from rayplay.sweep.space.file import read_sweep
 from rayplay.sweep.store.store import Store
 from rayplay.sweep.verbs.arguments import add_sweep_verb, described
-from rayplay.sweep.verbs.planning import shown
+from rayplay.sweep.verbs.planning import command, shown
 
 EXIT_INCOMPLETE = 1
 LOG_SHOWN, FAILURES_SHOWN = 5, 10
@@ -75,8 +75,10 @@ def run_verb(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\n".join(standing(make_plan(name, found, store))), file=sys.stderr)
         raise
-    answer(arguments, outcome(ran), lambda: status_records(ran.plan))
-    return 0 if is_whole(ran, how) else EXIT_INCOMPLETE
+    whole = is_whole(ran, how)
+    lines = [*outcome(ran), *([f"{command(arguments, 'report')} compares them"] if whole else [])]
+    answer(arguments, lines, lambda: status_records(ran.plan))
+    return 0 if whole else EXIT_INCOMPLETE
 
 
 def search(arguments: argparse.Namespace, how: How) -> int:

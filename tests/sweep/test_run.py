@@ -3,11 +3,14 @@
 import itertools
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +18,12 @@ from rayplay.formats.dataset.memory import MemorySource
 from rayplay.replay import simulate
 from rayplay.replay.gpu.description import load
 from rayplay.sweep.drive.run import How, run
+from rayplay.sweep.executors import processes
 from rayplay.sweep.plan.plan import make_plan
 from rayplay.sweep.point import inputs
-from rayplay.sweep.point.nursery import Nursery
+from rayplay.sweep.point.nursery import Ended, Nursery
 from rayplay.sweep.point.perform import perform
-from rayplay.sweep.space.file import given
+from rayplay.sweep.space.file import Limits, given
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
 from tests.sweep import conftest
@@ -122,11 +126,18 @@ def test_the_log_of_a_failure_is_kept(tmp_path: Path) -> None:
     assert "of the policy" in ended.stdout
 
 
-def test_jobs_far_more_than_workers_each_have_a_result_of_their_own(tmp_path: Path) -> None:
+def test_jobs_far_more_than_workers_each_have_a_result_of_their_own(
+    tmp_path: Path, steps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes serve all of them, for points are short in processor time, however long they wait."""
+    monkeypatch.setenv("RAYPLAY_SWEEP_STEPS", str(steps))
+    order(steps, "computed", "sleep 2.5")
     found = run("study", space(given(tables(20))), Store(str(tmp_path / "s")), How(workers=2))
     assert found.plan.counts() == {"done": 20}
     hosts = [json.loads(path.read_text()) for path in tmp_path.glob("s/results/*/host.json")]
     assert len(hosts) == 20
+    begun = [line.split()[2] for line in (steps / "steps").read_text().splitlines() if line.startswith("started")]
+    assert (len(begun), len(set(begun))) == (20, 2)
     for key, content in results(tmp_path / "s").items():
         known = json.loads(content)
         assert known["described"]["gpu"]["l1"]["latency_cycles"] in range(20, 40)
@@ -158,8 +169,11 @@ def test_methods_models_and_whole_results(tmp_path: Path) -> None:
     assert full["gpu_cycles"] in [json.loads(path.read_text())["gpu_cycles"]["value"] for path in kept]
 
 
-def test_scenes_are_rendered_once(tmp_path: Path) -> None:
-    sweep = given({"scenes": [{"scene": "cornell", "size": "16x8"}], "gpus": ["mobile"], "seeds": [1, 2]})
+def test_scenes_are_rendered_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Short stacks need traces that record distances; the trace that warms a worker up has none."""
+    scene = {"scene": "cornell", "size": "16x8", "record": "distances"}
+    design = {"list": [{"rt.stack_entries": 4}]}
+    sweep = given({"scenes": [scene], "gpus": ["mobile"], "seeds": [1, 2], "design": design})
     store = Store(str(tmp_path / "s"))
     assert make_plan("study", space(sweep), store).counts() == {"unrendered": 2}
     first = run("study", space(sweep), store, How(workers=2))
@@ -167,6 +181,7 @@ def test_scenes_are_rendered_once(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("s/traces/*.trace"))) == 2
     again = run("study", space(sweep), store, How(workers=2))
     assert again.report.done == []
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_full_disk_names_the_place_and_harms_nothing(study: Path, steps: Path) -> None:
@@ -178,6 +193,100 @@ def test_a_full_disk_names_the_place_and_harms_nothing(study: Path, steps: Path)
     assert f"results/{bad}: No space left on device" in ended.stdout
     assert len(results(study / "study.sweep")) == 3
     assert list((study / "study.sweep" / "tmp").iterdir()) == []
+
+
+def test_a_write_that_stops_halfway_leaves_nothing(study: Path) -> None:
+    """The system itself refuses the rest of each result, as a full disk does."""
+    words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml"]
+    most = (resource.RLIMIT_FSIZE, (8192, 8192))
+    ended = subprocess.run(
+        words, cwd=study, capture_output=True, text=True, check=False, preexec_fn=lambda: resource.setrlimit(*most)
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "0 of 4 points are done, 4 failed" in ended.stdout
+    assert "File too large" in ended.stdout
+    assert results(study / "study.sweep") == {}
+    assert list((study / "study.sweep" / "tmp").iterdir()) == []
+    assert command(study, "run", "study.toml", "--retry").returncode == 0
+    before = results(study / "study.sweep")
+    assert len(before) == 4
+    (study / "study.sweep" / "tmp").rmdir()
+    (study / "study.sweep" / "tmp").write_text("x")  # nothing can be written any more
+    (study / "study.toml").write_text(toml(5))
+    ended = command(study, "run", "study.toml")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert "study.sweep/tmp" in ended.stderr
+    assert results(study / "study.sweep") == before
+
+
+def test_two_runs_that_differ_are_a_bug(tmp_path: Path, steps: Path) -> None:
+    """Another driver publishes other metrics of the same key while a point runs."""
+    (tmp_path / "study.toml").write_text(toml(1))
+    plan = planned(str(tmp_path / "study.sweep"), points=1)
+    (key,) = plan.missing()
+    order(steps, f"computed-{key}", "sleep 2")
+    words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml"]
+    driver = subprocess.Popen(words, cwd=tmp_path, env=environment(steps), stdout=subprocess.PIPE, text=True)
+    while not counted(steps, "computed"):
+        time.sleep(0.05)
+    plan.store.put(key, plan.planned[0].identity, {}, {"gpu_cycles": 1.0}, {})
+    said = driver.communicate(timeout=60)[0]
+    assert driver.returncode == 1
+    assert f"BUG: two runs of {key} differ" in said
+    ended = command(tmp_path, "status", "study.toml")
+    assert (ended.returncode, "BUG: a second run differs" in ended.stdout) == (1, True)
+
+
+def test_short_points_are_taken_ahead_and_no_more_run_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fake:
+        """A nursery whose tasks end when told."""
+
+        is_alive = True
+
+        def __init__(self, _task: dict[str, Any]) -> None:
+            self.running: set[str] = set()
+            self.ended: list[Ended] = []
+            self.control, self.far = socket.socketpair()
+            made.append(self)
+
+        def start(self, task: dict[str, Any], _seconds: float | None, _memory: int | None) -> None:
+            self.running.add(task["key"])
+
+        def end(self, key: str) -> None:
+            self.running.remove(key)
+            self.ended.append(Ended(key, "done", "", ""))
+            self.far.send(b"x")
+
+        def take(self) -> list[Ended]:
+            found, self.ended = self.ended, []
+            self.control.recv(16)
+            return found
+
+        def close(self) -> None:
+            self.control.close()
+            self.far.close()
+
+    made: list[Fake] = []
+    monkeypatch.setattr(processes, "Nursery", Fake)
+    executor = processes.Processes(2, Limits())
+    task = {"kind": "point", "method": "replay", "model": "", "plugin": ""}
+    for key in "ab":
+        executor.start(task | {"key": key})
+    assert (executor.slots, made[0].running) == (2, {"a", "b"})
+    made[0].end("a")
+    assert [ended.key for ended in executor.wait(1.0)] == ["a"]
+    assert executor.slots == 4
+    for key in "cde":
+        executor.start(task | {"key": key})
+    assert made[0].running == {"b", "c"}
+    made[0].end("b")
+    executor.wait(1.0)
+    assert made[0].running == {"c", "d"}  # it started before its driver knew of the end
+    monkeypatch.setattr(processes, "AHEAD_SECONDS", 0.0)  # as if the point had been long
+    made[0].end("c")
+    executor.wait(1.0)
+    assert (executor.slots, made[0].running) == (2, {"d", "e"})
+    executor.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -93,6 +93,23 @@ def test_a_design_built_by_sections_is_the_one_built_whole() -> None:
         whole = load("mobile", [f"{key}={value}" for key, value in values.items()])
         assert gpus.built("mobile", "", values) == whole
         assert gpus.digest(gpus.built("mobile", "", values)) == Gpus().digest(whole)
+    nested = {"rt.private.ways": 4}, {"rt.private.sets": 16}  # each alone: the first has no part in the second
+    for values in nested:
+        assert gpus.built("mobile", "", values) == load("mobile", [f"{key}={value}" for key, value in values.items()])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"l1.latancy": 3}, {"l1.latency_cycles": -3}, {"none.x": 3}, {"l1.ways": 3}, {"l1.latency_cycles.x": 3}],
+)
+def test_a_section_says_of_a_bad_value_what_the_whole_description_says(values: dict[str, int]) -> None:
+    said = []
+    for build in (lambda: Gpus().built("mobile", "", values),
+                  lambda: load("mobile", [f"{key}={value}" for key, value in values.items()])):  # fmt: skip
+        with pytest.raises(UserError) as error:
+            build()
+        said.append(str(error.value))
+    assert said[0] == said[1]
 
 
 def key(**change: Any) -> str:

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from rayplay.formats.guard.errors import FormatError
+from rayplay.sweep.drive.run import How, run
 from rayplay.sweep.plan.keys import key_of
+from rayplay.sweep.space.file import given
+from rayplay.sweep.space.points import space
 from rayplay.sweep.store import medium as media
 from rayplay.sweep.store.claims import Claims, Driver, living
 from rayplay.sweep.store.entry import RESULT
 from rayplay.sweep.store.store import Store
+from tests.sweep.conftest import SAMPLE, tables
 
 IDENTITY: dict[str, Any] = {"trace": "t", "engine": "e"}
 KEY = key_of(IDENTITY)
@@ -193,3 +197,20 @@ def test_results_are_json_that_anyone_reads(tmp_path: Path) -> None:
     put(store)
     found = json.loads((tmp_path / "s" / "results" / KEY / RESULT).read_text())
     assert found["metrics"]["gpu_cycles"] == 100.0
+
+
+def test_a_sweep_of_a_bucket_has_the_bytes_of_a_folder(bucket: str, tmp_path: Path) -> None:
+    """Trace and results in the bucket, which worker processes reach by themselves."""
+    import fsspec
+
+    fsspec.filesystem("s3").put(str(SAMPLE), "sweeps/given/sample.trace", recursive=True)
+    made = []
+    for trace, place, how in (
+        (f"{bucket}/given/sample.trace", f"{bucket}/run", How(workers=2)),
+        (str(SAMPLE), str(tmp_path / "s"), How("inline")),
+    ):
+        found = run("study", space(given(tables(2) | {"traces": [trace]})), Store(place), how)
+        assert found.plan.counts() == {"done": 2}, found.report.failed
+        assert found.plan.store.medium.names("claims") == []
+        made.append({key: found.plan.store.medium.read(f"results/{key}/{RESULT}") for key in found.plan.status})
+    assert made[0] == made[1]
