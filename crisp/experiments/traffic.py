@@ -67,7 +67,7 @@ def errors(values: Sequence[Value], quantity: str) -> dict[str, float]:
 
 
 def findings(values: Sequence[Value]) -> Iterator[Finding]:
-    """What the paper's way costs, against an RTX 3070's counters."""
+    """Distance from an RTX 3070's counters, with varyings in the L2 and on chip."""
     if not singles(values, NAME, CYCLES):
         return
     sizes = {case.size for case in singles(values, NAME, CYCLES)}

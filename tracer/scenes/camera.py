@@ -17,6 +17,6 @@ def fit_camera(low: NDArray[np.float32], high: NDArray[np.float32]) -> Camera:
     radius = max(0.5 * float(np.linalg.norm(last - first)), 1e-6)
     distance = radius / np.sin(np.deg2rad(FITTED_VFOV_DEG / 2))
     eye = middle + VIEW / np.linalg.norm(VIEW) * distance
-    # without an aperture the focus changes nothing: whoever moves the eye need not name another
+    # without an aperture the focus changes nothing, so that another eye needs no other focus
     focus = min(float(distance), LARGEST_COORDINATE / 2)
     return Camera(triple(eye), triple(middle), vfov_deg=FITTED_VFOV_DEG, focus_distance=focus)

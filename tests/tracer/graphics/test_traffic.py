@@ -33,7 +33,7 @@ def traced(folder: Path, **rules: str | bool) -> tuple[Trace, Picture]:
 
 @pytest.mark.parametrize("merges", [False, True])
 def test_on_chip_stages_load_only_what_is_in_memory(tmp_path: Path, merges: bool) -> None:
-    """Every access but those of vertex buffers, colours and depth lies in the shared memory of the CTA, in the row of
+    """Every access but to vertex buffers, colours and depth lies in the shared memory of the CTA, in the row of
     its thread; nothing is found in the L2."""
     trace, picture = traced(tmp_path, varyings="chip", merges=merges)
     before, same = traced(tmp_path, varyings="l2", merges=merges)
