@@ -54,15 +54,17 @@ def hardware(quantity: str) -> dict[str, float]:
 
 
 def errors(values: Sequence[Value], quantity: str) -> dict[str, float]:
-    """Mean distance from the RTX 3070's rate, by variant."""
-    found, known = singles(values, NAME, quantity), hardware(quantity)
-    return {
-        variant: mean(
-            abs(one - known[case.graphics])
-            for case, one in found.items()
-            if case.variant == variant and case.graphics in known
-        )
+    """Mean distance from the RTX 3070's rate, by each variant that has all the pictures."""
+    known = hardware(quantity)
+    found = {
+        variant: {case.graphics: one for case, one in singles(values, NAME, quantity, variant=variant).items()}
         for variant in VARIANTS
+    }
+    pictures = found[PAPER].keys() & known.keys()
+    return {
+        variant: mean(abs(rates[name] - known[name]) for name in sorted(pictures))
+        for variant, rates in found.items()
+        if pictures <= rates.keys()
     }
 
 
