@@ -1,4 +1,4 @@
-"""Where the trace says that data between stages lie: rewrites what launches recorded, which the picture does not see.
+"""Places of data between stages in a trace: rewrites what launches recorded, which the picture does not see.
 
 Shaders always read and write rows of device memory, one for each thread, and colours of 16 bytes. With ``on_chip`` the
 trace has such rows in the shared memory of the CTA, with ``pixel_bytes`` 4 it has colours of four bytes, every fragment

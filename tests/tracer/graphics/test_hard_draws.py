@@ -70,7 +70,7 @@ def test_a_huge_triangle_covers_the_picture(reach: float) -> None:
 
 
 def test_the_eye_moves_in_a_scene_whose_own_camera_is_out_of_reach() -> None:
-    """What the camera that sees all would focus on is no fault of whoever looks elsewhere."""
+    """The distance that the fitted camera focuses on is no error of another eye."""
     fitted = fit_camera(*(np.full(3, side * 3e15, np.float32) for side in (-1, 1)))
     assert change_camera(fitted, "eye=0,0,10,at=0,0,0").eye == (0, 0, 10)
 
