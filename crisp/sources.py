@@ -1,6 +1,6 @@
 """Origins of traces: a rasterised picture, a ray-traced one, a launch file. Each makes its trace where it is told."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,31 +14,47 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.draw import DrawRequest, draw, load_drawn, textured_file
 
 CODE = ("tracer", "ptx")  # sources that decide a trace, beside its programs
+ON_CHIP, AS_GPUS = "on chip", "as GPUs"
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture of the suite, rasterised; with levels of detail (``lod``) or from the first level of textures alone."""
+    """A picture of the suite, rasterised.
+
+    lod      with levels of detail, or from the first level of textures alone.
+    traffic  between stages: as the paper has it; ``ON_CHIP``: varyings on chip and pixels of four bytes; ``AS_GPUS``:
+             also the output merger's accesses, and textures in tiles.
+    """
 
     workload: Workload
     size: tuple[int, int]
     lod: bool = True
+    traffic: str = ""
 
     @property
     def name(self) -> str:
         """A name for people."""
-        return f"{self.workload.name}-{size_text(self.size)}{'' if self.lod else '-lod-off'}"
+        return (
+            f"{self.workload.name}-{size_text(self.size)}{'' if self.lod else '-lod-off'}{'-' * bool(self.traffic)}"
+            + (self.traffic.replace(" ", "-").lower())
+        )
 
     def inputs(self) -> dict[str, Any]:
         """Everything that decides the trace."""
-        return {"draw": described(self.workload), "size": self.size, "lod": self.lod, "code": source_digest(CODE)}
+        how = {"size": self.size, "lod": self.lod, "traffic": self.traffic}
+        return {"draw": described(self.workload), "code": source_digest(CODE)} | how
 
     def make(self, out: Path) -> None:
         """Draw it."""
         from rayplay.tracer.graphics.maps import Filtering
         from rayplay.tracer.graphics.stages import Rules
+        from rayplay.tracer.graphics.stored import Storage
 
         one, rules = self.workload, Rules(textures=Filtering(self.lod))
+        if self.traffic:
+            rules = replace(rules, varyings="chip", target="rgba8")
+        if self.traffic == AS_GPUS:
+            rules = replace(rules, merges=True, storage=Storage(tiling="block"))
         draw(DrawRequest(one.scene, out, *self.size, shader=one.shader, camera=one.camera, rules=rules))
 
 

@@ -47,6 +47,8 @@ BVH_HELP = (
 RULES = ("hardware", "crisp")
 TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
 TILINGS = ("linear", "block", "crisp")
+VARYINGS = ("l2", "chip")
+TARGETS = ("rgba32f", "rgba8")
 FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 PREVIEW_SAMPLES = 64
@@ -169,6 +171,10 @@ def _add_draw(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     add("--max-triangles", type=_positive, metavar="N", help="most triangles of a batch (default: no limit)")
     add("--output-traffic", choices=("on", "off"), default="off", help="whether fragment shaders also read and write "
         "depth, and read the colours that they blend with, as the output merger of a GPU does" + default)  # fmt: skip
+    add("--varyings", choices=VARYINGS, default="l2", help="where outputs of vertices and inputs of fragments lie: in "
+        "the L2, as CRISP has them, or on chip, in the shared memory of a CTA, as on GPUs" + default)  # fmt: skip
+    add("--target", choices=TARGETS, default="rgba32f", help="what a pixel's colour takes in memory: 16 bytes, or 4 as "
+        "most pictures" + default)  # fmt: skip
     add("--texture-format", choices=TEXTURE_FORMATS, default="rgba8", help="pictures in memory: texels, blocks of 4x4, "
         "or the addresses of ASTC's blocks of 8x8" + default)  # fmt: skip
     add("--texture-tiling", choices=TILINGS, help="order of texels or blocks: rows, NVIDIA's block-linear, or CRISP's "
@@ -255,7 +261,8 @@ def _draw(options: argparse.Namespace) -> int:
     textures = Filtering(options.lod == "on", options.filter, options.anisotropy)
     storage = Storage(options.texture_format, options.texture_tiling)
     limits = options.batch_indices, options.max_vertices, options.max_triangles
-    rules = Rules(options.rules, *limits, textures, storage, options.output_traffic == "on")
+    rules = Rules(options.rules, *limits, textures, storage, options.output_traffic == "on", options.varyings,
+                  options.target)  # fmt: skip
     width, height = options.size
     summary = draw(
         DrawRequest(

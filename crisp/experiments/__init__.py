@@ -11,9 +11,11 @@ from rayplay.crisp.experiments import (
     ratio,
     slicer,
     three,
+    traffic,
     ways,
 )
 
 EXPERIMENTS = tuple(
-    one.EXPERIMENT for one in (batches, quads, frames, detail, lines, composition, slicer, ratio, ways, owners, three)
+    one.EXPERIMENT
+    for one in (batches, quads, frames, detail, lines, composition, traffic, slicer, ratio, ways, owners, three)
 )

@@ -26,6 +26,16 @@ def tasks(suite: Suite) -> Mapping[Case, Task]:
     }
 
 
+def of_kind(counters: Mapping[str, int], name: str) -> list[int]:
+    """Accesses of a cache by their end: hits, on sectors under way, and misses of lines and sectors."""
+    return [counters.get(f"{name}_{kind}", 0) for kind in ("hits", "pending_hits", "line_misses", "sector_misses")]
+
+
+def accesses(counters: Mapping[str, int]) -> int:
+    """All of the L2."""
+    return sum(of_kind(counters, "l2.read")) + sum(of_kind(counters, "l2.write"))
+
+
 def hit_rates(counters: Mapping[str, int]) -> dict[str, float]:
     """Hits of the L2 over its accesses; a hit on a sector under way is one.
 
@@ -33,10 +43,8 @@ def hit_rates(counters: Mapping[str, int]) -> dict[str, float]:
     texture reads' share of accesses and their rate, and of the rate of the rest; beside them the L1's rate of texture
     reads.
     """
-    kinds = ("hits", "pending_hits", "line_misses", "sector_misses")
     reads, writes, textures, own = (
-        [counters.get(f"{name}_{kind}", 0) for kind in kinds]
-        for name in ("l2.read", "l2.write", "l2.texture_read", "l1d.texture_read")
+        of_kind(counters, name) for name in ("l2.read", "l2.write", "l2.texture_read", "l1d.texture_read")
     )
     every = sum(reads) + sum(writes)
     found, rest = sum(reads[:2]) + sum(writes), every - sum(textures)

@@ -12,6 +12,7 @@ from rayplay.crisp.values import Case, Finding, Value, mean
 
 NAME = "slicer"
 PARTITIONS = (BASE, "even", "slicer", "greedy")
+ALIKE = 0.002  # means that differ by no more are equal, to the digits of the page
 LIMITS = "own kernels for the partners; greedy is not in the paper"
 
 
@@ -28,9 +29,10 @@ def values(found: Found) -> Iterator[Value]:
 def findings(values: Sequence[Value]) -> Iterator[Finding]:
     """Who is fastest, and who gains."""
     overall = {name: mean(speeds(values, NAME, name)) for name in PARTITIONS}
-    fastest = max(PARTITIONS[:3], key=lambda name: overall[name])
+    ahead = overall["even"] - max(overall[BASE], overall["slicer"])
     yield Finding(
-        "Fig. 12", "EVEN is faster than MPS and than Warped-Slicer", fastest == "even", "EVEN is fastest of three",
+        "Fig. 12", "EVEN is faster than MPS and than Warped-Slicer", ahead > 0 if abs(ahead) > ALIKE else None,
+        "EVEN is fastest of three",
         f"mean over pairs: {listed(overall)}", LIMITS,
     )  # fmt: skip
     even, sliced = means(values, NAME, "even"), means(values, NAME, "slicer")

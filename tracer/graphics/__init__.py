@@ -2,5 +2,5 @@
 
 The files in the order of the data flow: ``shaders`` (a program and its constants), ``environment`` (light from around),
 ``frame`` (camera, light), ``mipmaps``, ``stored`` and ``maps`` (textures), ``geometry`` (vertex buffers and their
-shading), ``fragments`` (varyings in, colours out), ``stages`` (all draws of a scene).
+shading), ``fragments`` (varyings in, colours out), ``traffic`` (their places in the trace), ``stages`` (all draws).
 """

@@ -17,6 +17,8 @@ from rayplay.tracer.raster.fragments import Fragments
 
 NOT_LIVE = np.uint32(0xFFFFFFFF)
 COLOUR_BYTES = 16
+BESIDE = {"slots": 4, "steps": 8, "window": 8}
+"""Bytes of a fragment in the buffers beside its varyings."""
 _CUT_OUT = np.uint32(0x7FC0CA11)
 """Alpha of a slot that no fragment has written: a NaN that no arithmetic gives."""
 
@@ -43,6 +45,12 @@ class Target:
         behind = self.memory.lend(COLOUR_BYTES * len(again), "colours of fragments that are covered again")
         slots[again] = (behind - self.address) // COLOUR_BYTES + np.arange(len(again))
         return slots, [behind]
+
+    def behind(self, fragments: Fragments, slots: NDArray[np.uint32]) -> tuple[int, NDArray[np.int64]]:
+        """The first of the slots behind the picture, and the pixel of each."""
+        again = np.flatnonzero((slots >= self.pixels) & (slots != NOT_LIVE))
+        first = int(slots[again[0]]) if len(again) else self.pixels
+        return first, fragments.y[again].astype(np.int64) * self.width + fragments.x[again]
 
     def clear(self, slots: NDArray[np.uint32]) -> None:
         """Mark the slots as not written."""

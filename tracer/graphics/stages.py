@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.graphics.environment import place_environment
-from rayplay.tracer.graphics.fragments import Target, lend_varyings, lend_window
+from rayplay.tracer.graphics.fragments import BESIDE, COLOUR_BYTES, Target, lend_varyings, lend_window
 from rayplay.tracer.graphics.frame import surface_values, view_values
 from rayplay.tracer.graphics.geometry import (
     CTA_THREADS,
@@ -26,6 +26,7 @@ from rayplay.tracer.graphics.geometry import (
 from rayplay.tracer.graphics.maps import Filtering, PlacedMaps
 from rayplay.tracer.graphics.shaders import AROUND, Entries, Shaders
 from rayplay.tracer.graphics.stored import Storage
+from rayplay.tracer.graphics.traffic import OnChip, Packed, StageSink
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.raster.crisp import partner_steps
@@ -33,6 +34,7 @@ from rayplay.tracer.raster.fragments import Fragments
 from rayplay.tracer.raster.output import write_colours
 from rayplay.tracer.raster.pipeline import rasterise
 from rayplay.tracer.raster.state import DrawState, Framebuffer
+from rayplay.tracer.record.recorder import Sink
 from rayplay.tracer.record.visits import AnySink, VisitSink
 from rayplay.tracer.run import Numbering, run_compute_launch
 from rayplay.tracer.scenes.description import Camera
@@ -41,6 +43,9 @@ from rayplay.tracer.scenes.textured import Draw, TexturedScene
 BACKGROUND = (0.45, 0.55, 0.7, 1.0)
 COORDINATES = "coordinates"
 """The varying that decides levels of detail by CRISP's rules."""
+VARYINGS = ("l2", "chip")
+TARGETS = {"rgba32f": 16, "rgba8": 4}
+"""Bytes of a pixel."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,10 @@ class Rules:
     storage: Storage = field(default_factory=Storage)
     merges: bool = False
     """Whether fragment shaders also make the traffic of depth tests and blending."""
+    varyings: str = "l2"
+    """Where the trace has outputs of vertices and inputs of fragments: in the L2, or on chip, in shared memory."""
+    target: str = "rgba32f"
+    """What a pixel of the target takes in the trace."""
 
 
 @dataclass
@@ -147,14 +156,17 @@ class _Running:
             return
         counts = {"length": len(geometry.batches.vertices), "invocations": geometry.invocations}
         values, widths = values | geometry.addresses | counts, self.shaders.columns(entries)
-        outputs = lend_outputs(geometry, widths, self.memory)
+        outputs, sizes = lend_outputs(geometry, widths, self.memory), output_bytes(geometry, widths)
         triangles = geometry.batches.triangles(geometry.draw.instance_count)
         if self.rules.rules != "crisp":  # which draws both sides
             triangles = fronts_first(triangles, geometry.draw)
         kernel = self.numbering.kernels
         if self.rules.rules == "crisp":
-            self._find_in_l2(geometry.addresses | outputs, geometry.bytes | output_bytes(geometry, widths))
-        self._launch(entries.vertex, number, geometry.invocations, values | outputs)
+            self._find_in_l2(
+                geometry.addresses | outputs, geometry.bytes | (sizes if self.rules.varyings == "l2" else {})
+            )
+        rows = {name: size // geometry.invocations for name, size in sizes.items()}
+        self._launch(entries.vertex, number, geometry.invocations, values | outputs, rows)
         vertices = shaded(outputs, widths, geometry.invocations, self.memory)
         for address in outputs.values():
             self.memory.give_back(address)
@@ -172,8 +184,8 @@ class _Running:
             if self.rules.merges:
                 lent["window"] = lend_window(fragments, self.framebuffer.width, self.memory)
                 values |= {"depth": self.depth, "depth_write": state.depth_write, "blends": state.blend != "opaque"}
-            self._find_rasterised(lent, widths, len(fragments))
-            self._shade(self._entry(entries), number, fragments, slots, values | lent, state)
+            rows = self._find_rasterised(lent, widths, len(fragments))
+            self._shade(self._entry(entries), number, fragments, slots, values | lent, state, rows)
             for address in (*lent.values(), *behind):
                 self.memory.give_back(address)
             yield Stage(kernel, "fragment", number, geometry.draw.name, len(triangles), len(fragments),
@@ -210,19 +222,35 @@ class _Running:
 
     def _shade(
         self, entry: str, number: int, fragments: Fragments, slots: NDArray[np.uint32], values: dict[str, Any],
-        state: DrawState,
+        state: DrawState, rows: dict[str, int],
     ) -> None:  # fmt: skip
         self.target.clear(slots)
-        self._launch(entry, number, len(fragments), values | {"target": self.target.address})
+        values = values | {"target": self.target.address}
+        self._launch(entry, number, len(fragments), values, rows, self._packed(fragments, slots))
         colours, kept = self.target.colours(slots)
         write_colours(self.framebuffer, state, fragments, colours, kept if state.discards else None)
 
-    def _find_rasterised(self, lent: dict[str, int], widths: dict[str, int], fragments: int) -> None:
-        """The rasteriser writes what it lends to the fragments into the L2; by CRISP's rules varyings of whole CTAs."""
-        sizes, rows = {name: 4 * width for name, width in widths.items()}, fragments
-        if self.rules.rules != "crisp":
-            sizes, rows = sizes | {"slots": 4, "window": 8}, -(-fragments // CTA_THREADS) * CTA_THREADS
-        self._find_in_l2(lent, {name: rows * size for name, size in sizes.items() if name in lent}, rows)
+    def _find_rasterised(self, lent: dict[str, int], widths: dict[str, int], fragments: int) -> dict[str, int]:
+        """Bytes of a fragment in each buffer that the rasteriser lends.
+
+        It writes them into the L2, where varyings are not on chip; by CRISP's rules varyings of whole CTAs alone.
+        """
+        varyings = {name: 4 * width for name, width in widths.items()}
+        sizes = varyings | {name: size for name, size in BESIDE.items() if name in lent}
+        if self.rules.varyings == "l2":
+            by_crisp = self.rules.rules == "crisp"
+            rows = fragments if by_crisp else -(-fragments // CTA_THREADS) * CTA_THREADS
+            found = varyings if by_crisp else {name: size for name, size in sizes.items() if name != "steps"}
+            self._find_in_l2(lent, {name: rows * size for name, size in found.items()}, rows)
+        return sizes
+
+    def _packed(self, fragments: Fragments, slots: NDArray[np.uint32]) -> Packed | None:
+        """The target as the trace is to have it, where that is not as shaders write it."""
+        pixel_bytes = TARGETS[self.rules.target]
+        if pixel_bytes == COLOUR_BYTES:
+            return None
+        first, behind = self.target.behind(fragments, slots)
+        return Packed(self.target.address, self.target.pixels, pixel_bytes, behind, first)
 
     def _find_in_l2(self, addresses: dict[str, int], sizes: dict[str, int], fragments: int = 0) -> None:
         """Buffers, with their bytes, that the next launch finds in the L2.
@@ -241,11 +269,21 @@ class _Running:
         columns = dict(zip(("kernel_id", "address", "bytes", "cta_bytes"), rows.T, strict=True))
         self.sink.put("fills", columns | {"kind": ["buffer"] * len(found)})
 
-    def _launch(self, entry: str, number: int, threads: int, values: dict[str, Any]) -> None:
+    def _launch(
+        self, entry: str, number: int, threads: int, values: dict[str, Any], rows: dict[str, int],
+        target: Packed | None = None,
+    ) -> None:  # fmt: skip
+        """Run a stage. rows: bytes that a thread has in each buffer with a row for each."""
         launch = ComputeLaunch(
             module=self.shaders.module, entry=entry, grid=(-(-threads // CTA_THREADS), 1, 1),
             block=(CTA_THREADS, 1, 1), params=(), memory=self.memory, stream=number,
             constants=self.shaders.constants(values),
         )  # fmt: skip
-        counts = run_compute_launch(launch, self.sink, self.backend, self.progress, self.numbering)
+        is_on_chip, sink = self.rules.varyings == "chip", self.sink
+        if isinstance(sink, Sink) and (is_on_chip or target):
+            on_chip = OnChip.of({name: values[name] for name in rows}, rows, threads) if is_on_chip else None
+            sink = StageSink(sink, self.shaders.place, self.numbering.warps, on_chip, target)
+        counts = run_compute_launch(launch, sink, self.backend, self.progress, self.numbering)
         self.thread_instructions += counts.thread_instructions
+        if isinstance(sink, StageSink):
+            sink.finish()

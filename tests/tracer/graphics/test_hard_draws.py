@@ -1,13 +1,21 @@
 """Draws that are hard to survive: each has a defined picture beside a plain square, or is one clear line."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import load
+from rayplay.replay.launch.classes import join, parse
+from rayplay.replay.run.driver import simulate
+from rayplay.tracer.draw import stage_table
 from rayplay.tracer.graphics.shaders import BUILT_IN, read_shaders
 from rayplay.tracer.graphics.stages import BACKGROUND, Picture, Rules, draw_scene
+from rayplay.tracer.scenes.camera import fit_camera
+from rayplay.tracer.scenes.camera_text import change_camera
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import INSTANCE, Draw, TexturedScene
 from tests.tracer.graphics.scenes import CAMERA, IDENTITY, SIZE, drawn, joined, middle, scene, square
@@ -59,6 +67,26 @@ def test_a_huge_triangle_covers_the_picture(reach: float) -> None:
     found = drawn(scene([triangles((-reach, -reach, 0), (reach, -reach, 0), (0, reach, 0))], [RED]))
     assert (found.framebuffer.colour != np.float32(BACKGROUND)).any(axis=2).all()
     assert found.stages[-1].live == SIZE[0] * SIZE[1]
+
+
+def test_the_eye_moves_in_a_scene_whose_own_camera_is_out_of_reach() -> None:
+    """The distance that the fitted camera focuses on is no error of another eye."""
+    fitted = fit_camera(*(np.full(3, side * 3e15, np.float32) for side in (-1, 1)))
+    assert change_camera(fitted, "eye=0,0,10,at=0,0,0").eye == (0, 0, 10)
+
+
+def test_a_picture_without_fragments_or_launches_replays_and_is_no_class(tmp_path: Path) -> None:
+    """Vertices alone take cycles; without a draw there is nothing to count, and no class of work."""
+    paths = []
+    for name, draws in (("behind", [UNSEEN["behind the camera"]]), ("nothing", [UNSEEN["no triangle"]])):
+        with TraceWriter(tmp_path / f"{name}.trace", {}) as writer:
+            drawn(scene(draws, [RED]), sink=writer)
+            writer.put("stages", stage_table([]))
+        paths.append(str(tmp_path / f"{name}.trace"))
+    cycles = [simulate(path, load("mobile", ["sm.count=2"])).value("gpu_cycles") for path in paths]
+    assert cycles[0] > cycles[1] == 0
+    with pytest.raises(UserError, match=r"nothing.trace: must have a launch to be a class of work$"):
+        join([parse(path) for path in paths])
 
 
 def test_records_of_hard_instances() -> None:

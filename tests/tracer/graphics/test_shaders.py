@@ -10,6 +10,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.graphics.shaders import BUILT_IN, MAPS, Shaders, read_shaders
 from rayplay.tracer.graphics.stages import Rules
+from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.scenes.gltf.surfaces import Surface
 from rayplay.tracer.scenes.textured import INSTANCE, Draw
 from tests.tracer.graphics.scenes import IDENTITY, SIZE, drawn, scene, square
@@ -94,6 +95,42 @@ def test_instances_with_records_need_entries_of_their_own(folder: Path) -> None:
 def test_output_traffic_needs_an_entry_of_its_own(folder: Path) -> None:
     with pytest.raises(UserError, match=r"mine.toml: --output-traffic on needs the key merged beside fragment \w+$"):
         drawn(scene([square(0)], [PLAIN]), shaders(folder), rules=Rules(merges=True))
+
+
+STORE = "st.global.v4.f32 \t[%rd14], {%f20, %f19, %f18, %f10};"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ret;", "ret;", None),
+        (
+            "striped()\n{",
+            "striped()\n{ .shared .align 4 .b8 mine[64];",
+            "--varyings chip: a shader must have no shared memory of its own",
+        ),
+        (
+            STORE,
+            f"selp.b64 %rd14, %rd14, %rd8, %p3; {STORE}",
+            r"--target rgba8: an instruction must access the target alone, and '(?:st.global.v4.*)' also accesses",
+        ),
+    ],
+)
+def test_own_shaders_take_other_places_for_data_between_stages(
+    folder: Path, old: str, new: str, message: str | None
+) -> None:
+    """The same picture; two habits that the trace has no place for are one line."""
+    text = (folder / "stripes.ptx").read_text()
+    (folder / "stripes.ptx").write_text(text.replace(old, new))
+    made, mine, sink = scene([square(0)], [PLAIN]), shaders(folder), MemorySink()
+    rules = Rules(varyings="chip", target="rgba8")
+    if message is not None:
+        with pytest.raises(UserError, match=rf"mine.toml: {message}"):
+            drawn(made, mine, sink, rules=rules)
+        return
+    colour = drawn(made, mine, sink, rules=rules).framebuffer.colour
+    np.testing.assert_array_equal(colour, drawn(made, mine).framebuffer.colour)
+    assert sink.table("kernels")["shared_bytes"].tolist() == [64 * (16 + 4), 64 * (4 + 4)]
 
 
 def test_a_shader_that_writes_outside_its_buffers_is_stopped_with_its_place(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The kernels of ``examples/``: what they compute equals numpy, and their profiles by slice equal full execution."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from rayplay.hypa.session import FileProfile, profile_file
 from rayplay.tracer.launch import Prepared, prepare
+from rayplay.tracer.launchfile.file import read_launch_file
 from rayplay.tracer.run import run_compute_launch
 from tests.tracer.launchfile.partners import hologram, odometry, segmentation  # noqa: F401 (by their names)
 
@@ -178,6 +180,16 @@ def tree_search(before: Buffers, after: Buffers) -> None:
 def test_an_example_computes_what_numpy_does(name: str) -> None:
     check: Callable[[Buffers, Buffers], None] = globals()[name]
     check(*run(name))
+
+
+@pytest.mark.parametrize(("name", "repeated"), [("hologram", 4), ("odometry", 13), ("segmentation", 16)])
+def test_a_partner_is_as_long_as_its_repeat_says(name: str, repeated: int) -> None:
+    file = read_launch_file(FILES[name])
+    [(key, repeat)] = file.repeat.items()
+    longer = replace(file, repeat={key: replace(repeat, times=repeat.times + 5)})
+    more = [longer.rounds(launch) - file.rounds(launch) for launch in file.launch]
+    assert more == [5 * (launch.repeat == key) for launch in file.launch]
+    assert sum(more) == 5 * repeated
 
 
 def same_counts(path: Path) -> tuple[FileProfile, FileProfile]:
