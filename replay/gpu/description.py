@@ -11,7 +11,7 @@ from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.input import latencies
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import instruction_cache, l1, port, rop, texture
+from rayplay.replay.memory import instruction_cache, l1, port, rop, texture, translation
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
 from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
@@ -69,6 +69,7 @@ class Gpu:
     instruction_cache: instruction_cache.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec
+    translation: translation.Spec
     memory: MemoryControllers
     l2: l2_state.Spec
     dram: dram_spec.Spec
@@ -115,6 +116,10 @@ class Gpu:
             not self.l1.keeps_dirty or not forwards,
             f"l1.write_policy {self.l1.write_policy} needs an L2 that writes back lazily, not"
             f" {self.l2.write_policy} and {self.l2.write_allocate}",
+        )
+        law(
+            not ((self.translation.page_bytes or self.interconnect.far_cycles) and self.lockstep),
+            "translation.page_bytes and interconnect.far_cycles must be 0 on a GPU that runs in lockstep",
         )
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
