@@ -1,4 +1,4 @@
-"""What DRAM refresh, translation and a far half of the L2 change on a described card, each alone.
+"""Effects of DRAM refresh, translation and a far half of the L2 on a described card, each alone.
 
 Command: ``python -m bench.accuracy.switches [--card card-rtx2070]``. A line per switch: micro-benchmarks of the suite
 (cycles a step; B/clk of the whole GPU) and times of two textbook kernels in us, each beside the card without a switch.

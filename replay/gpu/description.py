@@ -107,6 +107,11 @@ class Gpu:
             self.l2.check_sets(self.l2_sets_per_slice)
         except LawError as error:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
+        self._check_way_to_memory()
+        law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
+
+    def _check_way_to_memory(self) -> None:
+        """Laws between units of the memory; ``LawError``."""
         law(
             not (self.packets_of_lines and self.interconnect.perfect_memory),
             "interconnect.perfect_memory needs instruction_cache.perfect, no L1 that writes lines back or whole_lines",
@@ -121,7 +126,6 @@ class Gpu:
             not ((self.translation.page_bytes or self.interconnect.far_cycles) and self.lockstep),
             "translation.page_bytes and interconnect.far_cycles must be 0 on a GPU that runs in lockstep",
         )
-        law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
 
     @property
     def addresses(self) -> Addresses:

@@ -3,9 +3,9 @@
 Peak rate: one column command per max(burst_length / data_ratio, tCCD) ticks, moving ``bus_bytes`` x burst_length:
 with 2 B, 16, ratio 4 and 3500.5 MHz that is 32 B / 4 ticks = 28 GB/s a channel, 336 GB/s for twelve.
 In a tick, in this order: a refresh that is due takes its banks (``refresh``); the return queue gives a slice its data;
-the data pipe gives the request whose CL or WL is over to the return queue; one bank gets a request (``dram_banks``); a
-command is issued (``dram_commands``); one slice, in turn, sends a request into the latency queue, if it has a credit
-and room for the reply; one request leaves it (``dram_entry``).
+the data pipe gives the request whose CL or WL has passed to the return queue; one bank gets a request
+(``dram_banks``); a command is issued (``dram_commands``); one slice, in turn, sends a request into the latency queue,
+if it has a credit and room for the reply; one request leaves it (``dram_entry``).
 Ticks in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``.
 """
 

@@ -1,4 +1,4 @@
-"""Refresh of a DRAM channel: every ``refi`` ticks some banks, in turn, or all, close their rows and serve nobody.
+"""Refresh of a DRAM channel: every ``refi`` ticks some banks, in turn, or all, close their rows and serve no request.
 
 A refresh begins once all of its banks are closed: open rows are precharged together, as soon as each of them may be, as
 far as commands before the refresh was due say.
