@@ -11,6 +11,7 @@ from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.spec import GAPS, Spec
 from rayplay.replay.memory.dram.state import NEXT_TICK, Dram
 from rayplay.replay.unit import clocks
+from rayplay.replay.unit.schema import LawError
 from tests.reference.dram_slow import Channel, Request
 
 SPEC = Spec(
@@ -155,6 +156,17 @@ def test_a_row_that_a_refresh_closed_is_opened_again_after_it() -> None:
     assert fills[0][0] == hit + spec.rcd
     assert fills[2][0] == 1000 + spec.rp + spec.rfc + spec.rcd + spec.cl + 1
     assert (counters["activates"], counters["row_hits"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "law"),
+    [({"refi": 122, "rfc": 20}, "refi must be 0 or above 122"), ({"refresh_banks": 32}, "at most banks"),
+     ({"refi": 30, "rfc": 20, "refresh_banks": 4}, "refi must be 0 or above 30"),
+     ({"refresh_banks": 3}, "power of two")],
+)  # fmt: skip
+def test_refreshes_of_a_bank_must_not_meet(change: dict[str, int], law: str) -> None:
+    with pytest.raises(LawError, match=law):
+        replace(SPEC, **change)
 
 
 @pytest.mark.parametrize("seed", range(6))
