@@ -42,8 +42,10 @@ def parser(verb: str) -> Parser:
 def fit_parser(made: Parser) -> Parser:
     """The options of ``gpu fit``."""
     made.add_argument(
-        "measured", metavar="MEASURED.csv", help="measured latencies, as rayplay time suite has; published"
-    )
+        "measured", metavar="MEASURED.csv",
+        help="measured latencies: a CSV file with the columns gpu,quantity,value,unit, such as rayplay time suite"
+        " writes, or published, the table of the package",
+    )  # fmt: skip
     made.add_argument("--like", required=True, metavar="GPU", help="GPU whose values are fitted")
     made.add_argument("--card", metavar="NAME", help="the card whose rows count, where the file has several")
     made.add_argument(

@@ -242,8 +242,10 @@ VERBS = {
     ), ()),
     "correlate": Verb("packaged", "a GPU description beside measurements of a card", (
         "Compare a GPU description with measured latencies, bandwidths or kernel times, row by row: what was measured, "
-        "what the description makes of it, the error; then mean, weighted and logarithmic figures."
-    ), ("rayplay correlate rtx2060 --measured h100_suite",)),
+        "what the description makes of it, the error; then mean, weighted and logarithmic figures. MEASURED.csv has "
+        "the columns gpu,quantity,value,unit, such as rayplay time suite writes for a card of yours; with --trace it "
+        "has kernel times of rayplay time, or counters of Nsight Compute (ncu --csv). docs/hardware.md explains all."
+    ), ("rayplay correlate card-t1000 --measured published --card T1000",)),
     "completion": Verb("completion", "completion for bash, zsh or fish", (
         "Print what a shell needs to complete verbs, options, and names of traces, GPUs and scenes."
     ), ("rayplay completion bash",)),

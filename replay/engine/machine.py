@@ -35,7 +35,7 @@ from rayplay.replay.launch.shared import Shared
 from rayplay.replay.launch.streams import Streams
 from rayplay.replay.launch.together import Together
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import l1, port
+from rayplay.replay.memory import l1, port, translation
 from rayplay.replay.memory.addresses import with_draws
 from rayplay.replay.memory.cache.owners import NOT_SHARED, Sharing
 from rayplay.replay.memory.crossbar import crossbar
@@ -155,8 +155,9 @@ class Machine(Inputs):
         self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
         self.rt = rt_state.make_state(gpu.rt, sms, streams)
         self.port = port.make_state(
-            gpu.interconnect, sms, gpu.longest_quantum, streams, gpu.lockstep, gpu.sm.cluster, gpu.most_decodes
-        )
+            gpu.interconnect, sms, translation.make_state(gpu.translation, sms), gpu.addresses, gpu.longest_quantum,
+            streams, gpu.lockstep, gpu.sm.cluster, gpu.most_decodes,
+        )  # fmt: skip
         memory, l2_khz, summed = gpu.memory, gpu.memory.l2_clock_khz, gpu.memory.clock_ticks == "summed"
         self.memory = step.Memory(
             crossbar.make_state(

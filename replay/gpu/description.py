@@ -11,7 +11,7 @@ from rayplay.formats.guard.nearest import meant
 from rayplay.replay.gpu import gpgpusim
 from rayplay.replay.input import latencies
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import instruction_cache, l1, port, rop, texture
+from rayplay.replay.memory import instruction_cache, l1, port, rop, texture, translation
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
 from rayplay.replay.memory.dram import spec as dram_spec
 from rayplay.replay.memory.l2 import state as l2_state
@@ -70,6 +70,7 @@ class Gpu:
     instruction_cache: instruction_cache.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec
+    translation: translation.Spec
     memory: MemoryControllers
     l2: l2_state.Spec
     dram: dram_spec.Spec
@@ -108,6 +109,11 @@ class Gpu:
             self.l2.check_sets(self.l2_sets_per_slice)
         except LawError as error:
             raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
+        self._check_way_to_memory()
+        law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
+
+    def _check_way_to_memory(self) -> None:
+        """Laws between units of the memory; ``LawError``."""
         law(
             not (self.packets_of_lines and self.interconnect.perfect_memory),
             "interconnect.perfect_memory needs instruction_cache.perfect, no L1 that writes lines back or whole_lines",
@@ -118,7 +124,10 @@ class Gpu:
             f"l1.write_policy {self.l1.write_policy} needs an L2 that writes back lazily, not"
             f" {self.l2.write_policy} and {self.l2.write_allocate}",
         )
-        law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
+        law(
+            not ((self.translation.page_bytes or self.interconnect.far_cycles) and self.lockstep),
+            "translation.page_bytes and interconnect.far_cycles must be 0 on a GPU that runs in lockstep",
+        )
 
     @property
     def addresses(self) -> Addresses:

@@ -15,6 +15,8 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined
 from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows, pitch, rewind, ring_size, wrap
+from rayplay.replay.memory.addresses import Addresses, slice_of
+from rayplay.replay.memory.translation import Translation, translated
 from rayplay.replay.unit.schema import value
 from rayplay.replay.unit.streams import Shares, make_shares
 
@@ -59,6 +61,9 @@ class Spec:
     )
     eject_packets: int = value("responses", "Responses that a cluster of SMs holds; counts in lockstep alone", 1)
     response_packets: int = value("responses", "Responses that an LSU holds; counts in lockstep alone", 1)
+    far_cycles: int = value(
+        "cycles", "What a request of an SM of one half waits more for an L2 slice of the other half, by number", 0
+    )
     perfect_memory: bool = value("switch", "Whether requests turn around in the SM's port; the L1 stays as it is")
 
 
@@ -96,11 +101,15 @@ class Port(NamedTuple):
     response_packets: int
     decoded: np.ndarray  # int64[sms, n]: sectors whose slice an SM looked for in the cycle under way, in its order
     decodes: np.ndarray  # int64[sms]: how many
+    translation: Translation
+    addresses: Addresses
+    far_cycles: int
+    is_delayed: bool  # by translation, or on the way to the far half
 
 
 def make_state(
-    spec: Spec, sms: int, credit_cycles: int, streams: int = 1, lockstep: bool = False, cluster: int = 1,
-    decodes: int = 0,
+    spec: Spec, sms: int, translation: Translation, addresses: Addresses, credit_cycles: int, streams: int = 1,
+    lockstep: bool = False, cluster: int = 1, decodes: int = 0,
 ) -> Port:  # fmt: skip
     """Empty ports; the rings hold all that may be there, so they cannot overflow.
 
@@ -124,7 +133,8 @@ def make_state(
         make_shares(stats, streams),
         request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles, lockstep,
         spec.perfect_memory, cluster, spec.out_packets, out_ring, eject_ring, spec.eject_packets, spec.response_packets,
-        np.zeros((sms, decodes), np.int64), np.zeros(sms, np.int64),
+        np.zeros((sms, decodes), np.int64), np.zeros(sms, np.int64), translation,
+        addresses, spec.far_cycles, spec.far_cycles > 0 or translation.page_shift >= 0,
     )  # fmt: skip
 
 
@@ -199,6 +209,8 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
     if state.lockstep:
         send_at_once(state, sm, now, sector, kind, byte_mask, tag)
         return
+    if state.is_delayed:
+        now = leaves(state, sm, sector, now)
     base, ring = sm * state.request_ring, state.request_ring
     place = port[sm, REQUEST_TAIL]
     while place > port[sm, REQUEST_HEAD] and request[base + wrap(place - 1, ring), 0] > now:
@@ -208,6 +220,18 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
         place -= 1
     put_request(state, sm, base + wrap(place, ring), now, sector, kind, byte_mask, tag)
     port[sm, REQUEST_TAIL] += 1
+
+
+@compiled
+def leaves(state: Port, sm: int, sector: int, now: int) -> int:
+    """Cycle in which a request of cycle ``now`` is at the crossbar: translated, and from one half to the other."""
+    if state.translation.page_shift >= 0:
+        now = translated(state.translation, sm, sector, now)
+    if state.far_cycles:
+        slices = state.addresses.channels * state.addresses.slices
+        if int(2 * slice_of(state.addresses, sector) >= slices) != int(2 * sm >= state.port.shape[0]):
+            now += state.far_cycles
+    return now
 
 
 @compiled

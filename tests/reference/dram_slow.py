@@ -29,6 +29,8 @@ class Bank:
     row: int = 0
     open: bool = False
     request: Request | None = None
+    closes: bool = False  # for a refresh that waits
+    refreshing: int = 0  # ticks left
     timers: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("RCD", "RCDWR", "RAS", "RC", "RP", "WTP", "RTP"), 0)
     )
@@ -54,7 +56,8 @@ class Channel:
         self.fills: list[deque[int]] = [deque() for _ in range(slices)]
         self.private, self.shared, self.last = [0] * slices, 0, slices - 1
         self.limit = spec.queue_entries + spec.return_entries + spec.write_queue_entries - (slices - 1)
-        self.first = 0
+        self.first = self.tick = self.refreshes = 0
+        self.waiting: list[list[Bank]] = []  # banks of each refresh that has not begun
         self.count = dict.fromkeys(
             ("reads", "writes", "activates", "precharges", "row_hits", "requests", "active_ticks"), 0
         )
@@ -82,6 +85,7 @@ class Channel:
 
     def cycle(self, core_cycle: int) -> None:
         """One tick that falls into a core cycle."""
+        self.refresh()
         if self.returned and len(self.fills[self.returned[0].part]) < self.from_queue:
             done = self.returned.popleft()
             self.fills[done.part].append(done.token)
@@ -93,12 +97,41 @@ class Channel:
         for timers in (self.common, *self.groups, *(bank.timers for bank in self.banks)):
             for name in timers:
                 timers[name] = max(timers[name] - 1, 0)
+        for bank in self.banks:
+            bank.refreshing = max(bank.refreshing - 1, 0)
+        self.tick += 1
         self.enter(core_cycle)
         if self.latency and self.latency[0][0] <= core_cycle and not self.full(self.latency[0][1]):
             request = self.latency.popleft()[1]
             self.count["requests"] += 1
             apart = self.spec.scheduler != "fifo" and self.spec.write_queue_entries and request.is_write
             (self.writes if apart else self.reads).append(request)
+
+    def refresh(self) -> None:
+        """Take the banks of a refresh in its tick; begin it once all may be closed."""
+        spec = self.spec
+        if spec.refi and self.tick and self.tick % spec.refi == 0:
+            first = self.refreshes * spec.refresh_banks % spec.banks
+            self.refreshes += 1
+            self.waiting.append(self.banks[first : first + spec.refresh_banks])
+            for number, bank in enumerate(self.waiting[-1], first):
+                if bank.open:  # reads of the group until now hold it, later ones do not
+                    bank.timers["RTP"] = max(bank.timers["RTP"], self.group(number)["RTPL"])
+                bank.closes, bank.open, bank.row = bank.open, False, -1
+        for banks in list(self.waiting):
+            if all(self.may_close(bank) for bank in banks):
+                ticks = spec.rfc + spec.rp * any(bank.closes for bank in banks)
+                for bank in banks:
+                    bank.closes, bank.refreshing = False, ticks
+                self.waiting.remove(banks)
+
+    def may_close(self, bank: Bank) -> bool:
+        """Whether an open bank may be precharged, or a closed one activated."""
+        return not any(bank.timers[name] for name in (("RAS", "WTP", "RTP") if bank.closes else ("RP", "RC")))
+
+    def is_taken(self, bank: Bank) -> bool:
+        """Whether a refresh has a bank, or waits for it."""
+        return bank.refreshing > 0 or any(each is bank for banks in self.waiting for each in banks)
 
     def pop_pipe(self) -> None:
         """The oldest place of the data pipe."""
@@ -199,7 +232,13 @@ class Channel:
         bank, spec, timers = self.banks[number], self.spec, self.banks[number].timers
         if bank.request is None:
             return False
-        if not bank.open and not self.common["RRD"] and not timers["RP"] and not timers["RC"]:
+        if (
+            not bank.open
+            and not self.is_taken(bank)
+            and not self.common["RRD"]
+            and not timers["RP"]
+            and not timers["RC"]
+        ):
             bank.row, bank.open = bank.request.row, True
             self.common["RRD"] = spec.rrd
             timers |= {"RCD": spec.rcd, "RCDWR": max(spec.rcd - spec.wl - 1, 0), "RAS": spec.ras, "RC": spec.rc}

@@ -2,10 +2,10 @@
 
 Peak rate: one column command per max(burst_length / data_ratio, tCCD) ticks, moving ``bus_bytes`` x burst_length:
 with 2 B, 16, ratio 4 and 3500.5 MHz that is 32 B / 4 ticks = 28 GB/s a channel, 336 GB/s for twelve.
-In a tick, in this order: the return queue gives a slice its data; the data pipe gives the request whose CL or WL is
-over to the return queue; one bank gets a request (``dram_banks``); a command is issued (``dram_commands``); one slice,
-in turn, sends a request into the latency queue, if it has a credit and room for the reply; one request leaves it
-(``dram_entry``).
+In a tick, in this order: a refresh that is due takes its banks (``refresh``); the return queue gives a slice its data;
+the data pipe gives the request whose CL or WL has passed to the return queue; one bank gets a request
+(``dram_banks``); a command is issued (``dram_commands``); one slice, in turn, sends a request into the latency queue,
+if it has a credit and room for the reply; one request leaves it (``dram_entry``).
 Ticks in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``.
 """
 
@@ -16,6 +16,7 @@ from rayplay.replay.memory.dram import commands as dram_commands
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.memory.dram.entry import enter, next_entry, schedule, takes, takes_none
+from rayplay.replay.memory.dram.refresh import refresh
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.unit import clocks
 
@@ -106,6 +107,8 @@ def advance(state: Dram, channel: int) -> None:
     """The channel's next tick with an event. ``NEXT_TICK`` must be a tick, not FAR."""
     ch = state.channel
     tick = ch[channel, dram.NEXT_TICK]
+    if ch[channel, dram.REFRESH_AT] <= tick:
+        refresh(state, channel, tick)
     deliver(state, channel, tick)
     if ch[channel, dram.PIPE_AT] <= tick:
         end_transfer(state, channel, tick)

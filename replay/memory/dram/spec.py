@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.input.work import SECTOR_BYTES
+from rayplay.replay.jit.bits import FAR
 from rayplay.replay.unit.schema import law, value
 
 GROUPINGS = ("lower", "higher")
@@ -55,6 +56,9 @@ class Spec:
     cdlr: int = value("ticks", "Last written data to a read (tCDLR)", 0)
     wr: int = value("ticks", "Last written data to a precharge (tWR)", 0)
     rtpl: int = value("ticks", "Read to precharge in one bank group (tRTPL)", 0)
+    refi: int = value("ticks", "From one refresh to the next (tREFI); 0: rows need none", 0)
+    rfc: int = value("ticks", "A refresh of closed banks (tRFC; of some banks tRFCpb)", 0)
+    refresh_banks: int = value("count", "Banks that a refresh takes, in turn, a power of two; banks: all at once", 1)
 
     def __post_init__(self) -> None:
         law(self.burst_length % self.data_ratio == 0, "burst_length must be a multiple of data_ratio")
@@ -74,6 +78,16 @@ class Spec:
             "write_high must be at least 1 where writes have a queue",
         )
         law(self.write_low <= self.write_high, "write_low must be at most write_high")
+        law(
+            self.refresh_banks & (self.refresh_banks - 1) == 0 and self.refresh_banks <= self.banks,
+            f"refresh_banks must be a power of two, at most banks ({self.banks}), not {self.refresh_banks}",
+        )
+        least = self.longest_refresh_ticks * self.refresh_banks // self.banks
+        law(
+            self.refi == 0 or self.refi > least,
+            f"refi must be 0 or above {least}: {self.longest_refresh_ticks} ticks, of the longest refresh, in a round"
+            f" over the banks; not {self.refi}",
+        )
 
     @property
     def atom_bytes(self) -> int:
@@ -89,6 +103,11 @@ class Spec:
     def bytes_per_second(self) -> int:
         """Peak rate of a channel: atom_bytes / max(burst_ticks, ccd) x clock."""
         return self.atom_bytes * self.clock_khz * 1000 // max(self.burst_ticks, self.ccd)
+
+    @property
+    def longest_refresh_ticks(self) -> int:
+        """The longest refresh: rows that were just opened or written are closed first."""
+        return max(self.ras, self.rc, self.wl + self.burst_ticks + self.wr, self.rtpl) + self.rp + self.rfc
 
     @property
     def write_to_read_ticks(self) -> int:
@@ -146,6 +165,9 @@ BANK_SHIFT = 28  # log2 of the banks
 SECTOR_COLUMNS = 29  # column commands of a sector
 ATOM_BYTES = 30  # of a column command
 FIFO = 31  # 1: no request overtakes another
+REFI = 32  # ticks from one refresh to the next, FAR: none
+RFC = 33  # ticks of a refresh
+REFRESH_BANKS = 34  # banks that it takes
 
 
 def limits(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
@@ -162,5 +184,5 @@ def limits(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarra
         spec.banks, spec.bank_groups, shift, *((FIFO_ENTRIES, 0, 0, 0) if fifo else queues),
         spec.return_entries, queued + spec.return_entries - (slices - 1), spec.latency_cycles,
         spec.dual_bus, to_queue, from_queue, spec.banks.bit_length() - 1, -(-SECTOR_BYTES // spec.atom_bytes),
-        spec.atom_bytes, fifo,
+        spec.atom_bytes, fifo, spec.refi or FAR, spec.rfc, spec.refresh_banks,
     ], np.int64)  # fmt: skip

@@ -80,7 +80,9 @@ COUNTED_TO = 38  # tick up to which activity is counted
 LOGGED = 39  # commands
 FILLED = 40  # slices that got data
 SERVED = 41  # slices that sent a request
-CHANNEL_COLUMNS = 42
+REFRESH_AT = 42  # tick of the next refresh
+REFRESH_FIRST = 43  # first bank that it takes
+CHANNEL_COLUMNS = 44
 # Columns of ``slice``.
 TO_HEAD = 0  # of its requests to the DRAM
 TO_TAIL = 1
@@ -116,7 +118,7 @@ class Dram(NamedTuple):
     returned: np.ndarray  # int64[channels * capacity]: requests
     fill: np.ndarray  # int64[slices * from_ring]: tokens
     log: FixedRows  # int64[channels * log_ring, LOG_COLUMNS]: the last commands
-    gap: np.ndarray  # int64[32]: gaps and sizes, as ``spec.limits`` has them
+    gap: np.ndarray  # int64[35]: gaps and sizes, as ``spec.limits`` has them
     stats: FixedRows  # int64[channels, 8]
     shares: Shares
     capacity: int
@@ -147,6 +149,7 @@ def make_state(
     channel = np.zeros((channels, CHANNEL_COLUMNS), np.int64)
     channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
+    channel[:, REFRESH_AT] = limits[rules.REFI]
     channel[:, LAST_SLICE] = slices - 1
     stats = np.zeros((channels, len(COUNTERS)), np.int64)
     ends = np.zeros((channels * slices, LINE_COLUMNS), np.int64)

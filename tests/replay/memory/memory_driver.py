@@ -7,7 +7,7 @@ import numpy as np
 from rayplay.replay.engine.quantum import Memory
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.jit.bits import entry_point
-from rayplay.replay.memory import partition, port
+from rayplay.replay.memory import partition, port, translation
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
@@ -61,6 +61,12 @@ def run_sm(
     return answered
 
 
+def make_port(gpu: Gpu, sms: int, credit_cycles: int = 1) -> Port:
+    """Empty ports."""
+    tables = translation.make_state(gpu.translation, sms)
+    return port.make_state(gpu.interconnect, sms, tables, gpu.addresses, credit_cycles)
+
+
 @dataclass
 class Machine:
     """The memory side of a GPU."""
@@ -71,7 +77,7 @@ class Machine:
         gpu, sms = self.gpu, self.gpu.sm.count
         core, l2_khz, memory = gpu.sm.clock_khz, gpu.memory.l2_clock_khz, gpu.memory
         summed = memory.clock_ticks == "summed"
-        self.ports = port.make_state(gpu.interconnect, sms, gpu.longest_quantum)
+        self.ports = make_port(gpu, sms, gpu.longest_quantum)
         flying = sms * gpu.interconnect.packets_in_flight
         self.memory = Memory(
             crossbar.make_state(

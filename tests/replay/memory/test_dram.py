@@ -11,6 +11,7 @@ from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.dram.spec import GAPS, Spec
 from rayplay.replay.memory.dram.state import NEXT_TICK, Dram
 from rayplay.replay.unit import clocks
+from rayplay.replay.unit.schema import LawError
 from tests.reference.dram_slow import Channel, Request
 
 SPEC = Spec(
@@ -19,7 +20,7 @@ SPEC = Spec(
     queue_entries=64, write_queue_entries=0,
     write_high=0, write_low=0,
     return_entries=192, latency_cycles=96, ccd=4, ccd_long=6, rrd=12, rcd=24, ras=55, rp=24, rc=78, cl=24, wl=8,
-    cdlr=10, wr=24, rtpl=4,
+    cdlr=10, wr=24, rtpl=4, refi=0, rfc=0, refresh_banks=16,
 )  # fmt: skip
 CORE = 1365000
 AHEAD = 200
@@ -121,6 +122,51 @@ def test_every_event_is_that_of_the_slow_twin(seed: int, scheduler: str) -> None
     assert fills == slow_fills
     assert {name: counters[name] for name in slow_counters} == slow_counters
     assert spec.write_queue_entries or len(fills) == np.count_nonzero(requests[:, 4] == 0)
+
+
+@pytest.mark.parametrize("scheduler", ["frfcfs", "fifo"])
+@pytest.mark.parametrize("seed", range(7))
+def test_every_event_is_that_of_the_slow_twin_between_refreshes(seed: int, scheduler: str) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    spec, slices = random_spec(rng, scheduler), int(rng.choice([1, 2]))
+    spec = replace(spec, rfc=int(rng.choice([0, 1, 40, 150])), refresh_banks=int(rng.choice([1, 4, 16])))
+    least = spec.longest_refresh_ticks * spec.refresh_banks // spec.banks
+    spec = replace(spec, refi=least + int(rng.choice([1, 17, 400])))
+    requests = random_requests(rng, 150, slices, spec)
+    closed = rng.random((997, slices)) < rng.choice([0.0, 0.9])
+    cycles = int(requests[-1, 0]) + 12000
+    fills, counters = engine(spec, slices, requests, closed, cycles)
+    slow_fills, slow_counters = slow(spec, slices, requests, closed, cycles)
+    assert fills == slow_fills
+    assert {name: counters[name] for name in slow_counters} == slow_counters
+    without = engine(replace(spec, refi=0), slices, requests, closed, cycles)[0]
+    assert len(fills) < len(without) or fills != without
+
+
+def test_a_row_that_a_refresh_closed_is_opened_again_after_it() -> None:
+    """Reads of one row: the first opens it, the second hits it, the third comes while all banks refresh.
+
+    At equal clocks a tick is a cycle. The refresh of tick 1000 closes the row at once, for it was opened long ago, so
+    that an activate may follow in tick 1000 + RP + RFC; data come RCD + CL later, a cycle after which the L2 has them.
+    """
+    spec = replace(SPEC, clock_khz=CORE, latency_cycles=0, refi=1000, rfc=200)
+    requests = np.array([[0, 0, 5 * 16, 1, 0], [500, 0, 5 * 16, 1, 0], [1010, 0, 5 * 16, 1, 0]], np.int64)
+    fills, counters = engine(spec, 1, requests, np.zeros((1, 1), bool), 3000)
+    hit = fills[1][0] - 500
+    assert fills[0][0] == hit + spec.rcd
+    assert fills[2][0] == 1000 + spec.rp + spec.rfc + spec.rcd + spec.cl + 1
+    assert (counters["activates"], counters["row_hits"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "law"),
+    [({"refi": 122, "rfc": 20}, "refi must be 0 or above 122"), ({"refresh_banks": 32}, "at most banks"),
+     ({"refi": 30, "rfc": 20, "refresh_banks": 4}, "refi must be 0 or above 30"),
+     ({"refresh_banks": 3}, "power of two")],
+)  # fmt: skip
+def test_refreshes_of_a_bank_must_not_meet(change: dict[str, int], law: str) -> None:
+    with pytest.raises(LawError, match=law):
+        replace(SPEC, **change)
 
 
 @pytest.mark.parametrize("seed", range(6))

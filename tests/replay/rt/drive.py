@@ -23,6 +23,7 @@ from rayplay.replay.rt import entry as rt_unit_entry
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import FINISHED_AT, NEXT_CYCLE, START, WARPS_PER_SM, RtUnit
+from tests.replay.memory.memory_driver import make_port
 
 HIT, MISS, FAIL = 0, 2, 3  # status of an access in the dump
 MARGIN = 2000
@@ -186,7 +187,7 @@ def drive(
     writes  int64[n, 2], filled with the sectors of the first n writes that the memory took, and the dump's.
     """
     gpu = gpu_description.load("rtx2060", [*settings, "l1.bytes=1024", "l1.ways=8"])
-    units = rt_unit_state.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), port.make_state(gpu.interconnect, 1, 1)
+    units = rt_unit_state.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), make_port(gpu, 1)
     scratch = Scratch(
         np.zeros(WARPS_PER_SM, np.int64), np.zeros(WARPS_PER_SM, np.int64), np.zeros((4096, 2), np.int64),
         np.zeros(5, np.int64), np.zeros((0, 2), np.int64) if writes is None else writes,

@@ -14,13 +14,14 @@ from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, entry_point
-from rayplay.replay.memory import l1, port
+from rayplay.replay.memory import l1
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import entry as rt_unit_entry
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import FINISHED_AT, NEXT_CYCLE, START, WARP, RtUnit
+from tests.replay.memory.memory_driver import make_port
 
 WARPS = 122  # in the file
 # Of 122 warps, those with the same start, end and latency of every lane. A number that rises is good news: raise it.
@@ -63,7 +64,7 @@ def replay_dump(warps: list[WarpTrace]) -> tuple[np.ndarray, RtUnit]:
     gpu = gpu_description.load("rtx2060", ["rt.perfect_memory=true"])
     sms = max(warp.sm for warp in warps) + 1
     state, records = rt_unit_state.make_state(gpu.rt, sms), to_records(warps)
-    caches, ports = l1.make_state(gpu.l1, sms, 16), port.make_state(gpu.interconnect, sms, 1)
+    caches, ports = l1.make_state(gpu.l1, sms, 16), make_port(gpu, sms)
     arrival = np.array([warp.arrival_cycle for warp in warps])
     found = np.zeros((len(warps), 2 + LANES), np.int64)
     for sm in range(sms):

@@ -1,0 +1,58 @@
+"""Effects of DRAM refresh, translation and a far half of the L2 on a described card, each alone.
+
+Command: ``python -m bench.accuracy.switches [--card card-rtx2070]``. A line per switch: micro-benchmarks of the suite
+(cycles a step; B/clk of the whole GPU) and times of two textbook kernels in us, each beside the card without a switch.
+Values: refresh of GDDR6 and HBM2 (``docs/sources/choices.md#refresh``), of all banks at once and of one bank in turn;
+translation as published for a V100 (``#translation``); a far half 110 cycles away (``#near-and-far-l2``).
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.silicon.simulate import TracedSuite, simulate_launches
+from rayplay.silicon.study.collect import traced_kernel
+
+QUANTITIES = ("l2_hit", "dram", "dram_read")
+KERNELS = (("add_row", 1024), ("matvec", 512))
+REFRESH_NS = {2: (1900, 120, 60), 8: (3900, 260, 160)}  # by bytes of the bus: GDDR6, HBM2; tREFI, tRFC, tRFCpb
+TRANSLATED = ("translation.page_bytes=2097152", "translation.walk_cycles=654")
+FAR = ("interconnect.far_cycles=110",)
+
+
+def switches(gpu: Gpu) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names of the switches, and the values that turn them on."""
+    interval, whole, one = (ns * gpu.dram.clock_khz // 10**6 for ns in REFRESH_NS[gpu.dram.bus_bytes])
+    banks = gpu.dram.banks
+    yield "none", ()
+    yield "refresh, all banks", (f"dram.refi={interval}", f"dram.rfc={whole}", f"dram.refresh_banks={banks}")
+    yield "refresh, bank by bank", (f"dram.refi={interval // banks}", f"dram.rfc={one}", "dram.refresh_banks=1")
+    yield "translation", TRANSLATED
+    yield "far half", FAR
+
+
+def main() -> int:
+    """Print a line per switch."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--card", default="card-rtx2070", metavar="NAME", help="GPU description (default: %(default)s)")
+    base = load(parser.parse_args().card)
+    names = [*QUANTITIES, *(f"{kernel} {n}" for kernel, n in KERNELS)]
+    print(f"{base.name:<24}" + "".join(f"{name:>20}" for name in names))
+    plain: list[float] = []
+    with TracedSuite(QUANTITIES) as suite, tempfile.TemporaryDirectory() as folder:
+        traces = [traced_kernel(kernel, n, Path(folder)) for kernel, n in KERNELS]
+        for name, values in switches(base):
+            gpu = base.with_values(values)
+            found = [each.value for each in suite.replay(gpu)]
+            found += [simulate_launches(trace, gpu)[0][1] for trace in traces]
+            plain = plain or found
+            shown = (f"{value:.1f} ({value / before - 1:+.1%})" for value, before in zip(found, plain, strict=True))
+            print(f"{name:<24}" + "".join(f"{text:>20}" for text in shown), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
