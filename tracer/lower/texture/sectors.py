@@ -3,7 +3,8 @@
 Vectors first leave out the texels whose sector is that of the lane's first texel, of its neighbours' first texels, of
 the texel before in the lane, or of a texel of the same row in the lane before: all of these stand in the list already
 or never will. The few texels left are compared with the first texels of all lanes and with those before them in order
-(``few``); of more than ``FEW`` the first one goes into the list, and all of its sector are struck out, until none is left.
+(``few``). Of more than ``FEW`` the first one goes into the list and all of its sector are struck out, until none is
+left (``many``).
 """
 
 from rayplay.tracer.emit.text import expanded
