@@ -231,7 +231,7 @@ def test_buffer_from_npy_file(tmp_path: Path) -> None:
 def test_npy_file_of_more_values_than_there_are_bytes_is_refused_without_a_warning(tmp_path: Path) -> None:
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({(1 << 63) - 1}, 4), }}".ljust(117) + "\n"
     (tmp_path / "values.npy").write_bytes(b"\x93NUMPY\1\0v\0" + head.encode())
-    with pytest.raises(UserError, match=r"values.npy: must be a .npy file of numbers: array is too big"):
+    with pytest.raises(UserError, match=r"must be a \.npy file of numbers: array is too big"):
         one_buffer(tmp_path, 'dtype = "float32"\nfile = "values.npy"')
 
 
