@@ -59,7 +59,7 @@ def test_designs_are_counted_before_they_are_made(
     ],
 )
 def test_too_many_points_are_refused_before_they_are_made(design: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match="a sweep must have at most 1,000,000 points, not [0-9,]{9,}"):
+    with pytest.raises(UserError, match=r"a sweep must have at most 1,000,000 points, not [0-9,]{9,}"):
         space(given(tables(design=design)))
 
 
