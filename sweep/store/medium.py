@@ -73,7 +73,7 @@ class Folder:
             return []
 
     def read(self, name: str) -> bytes | None:
-        """As ``Medium``. ``UserError`` for what is no file, or holds more than ``MOST_BYTES``."""
+        """As ``Medium``. ``UserError`` for a device or pipe, and for more than ``MOST_BYTES``."""
         path = self.root / name
         try:
             found = path.stat()
