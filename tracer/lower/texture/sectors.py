@@ -1,8 +1,8 @@
 """Sectors of a warp's footprints as LLVM IR (``tracer.units.texture.sectors`` is the definition).
 
 Vectors first leave out each texel in the sector of its lane's first texel, of its neighbours' first texels, of the
-texel before in the lane, or of a texel of the same row in the lane before: all of these sectors stand in the list already
-or never will. The few texels left are compared with the first texels of all lanes and with those before them in order
+texel before in the lane, or of a texel of the same row in the lane before: all of these sectors stand in the list or
+never will. The few texels left are compared with the first texels of all lanes and with those before them in order
 (``few``). Of more than ``FEW`` the first one goes into the list and all of its sector are struck out, until none is
 left (``many``).
 """
