@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,14 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.sweep.space.file import Design, Range, Sampled
 
 Values = Mapping[str, Any]
+
+
+def design_count(axes: Design) -> int:
+    """How many designs there are, before any is made; a kind without axes or values counts as one."""
+    kinds = [len(values) for values in axes.grid.values()]
+    kinds += [max((len(values) for values in axes.zip.values()), default=1), len(axes.list)]
+    kinds += [each.count for each in (axes.random, axes.latin) if each]
+    return prod(max(each, 1) for each in kinds)
 
 
 def designs(axes: Design) -> list[Values]:

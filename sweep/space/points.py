@@ -8,7 +8,7 @@ from rayplay.formats.guard.digest import PACKAGES, file_digest, json_digest, sou
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
-from rayplay.sweep.space.axes import Values, designs
+from rayplay.sweep.space.axes import Values, design_count, designs
 from rayplay.sweep.space.file import MOST_POINTS, Scene, Sweep
 
 TRACER = ("tracer", "ptx", "formats/schema")  # sources that decide a rendered trace
@@ -53,13 +53,13 @@ class Space(NamedTuple):
 
 def space(sweep: Sweep) -> Space:
     """The points of a sweep; ``UserError`` for more than a million, or an axis that cannot be."""
-    inputs, made = list(_inputs(sweep)), designs(sweep.design)
     lists = (sweep.gpus, sweep.plugins, sweep.models, sweep.methods)
-    count = len(made) * len(inputs) * len(sweep.seeds)
-    for each in lists:
-        count *= len(each)
+    count = design_count(sweep.design) * (len(sweep.traces) + len(sweep.scenes) * len(sweep.seeds))
+    for each in (*lists, sweep.seeds):
+        count *= max(len(each), 1)
     if count > MOST_POINTS:
         raise UserError(f"a sweep must have at most {MOST_POINTS:,} points, not {count:,}")
+    inputs, made = list(_inputs(sweep)), designs(sweep.design)
     points = [
         Point(place, gpu, plugin, model, method, seed, number)
         for place, given in enumerate(inputs)

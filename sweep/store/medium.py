@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Protocol, TypeVar, cast
 
 from rayplay.formats.guard.errors import FormatError, UserError, reason_of
@@ -18,6 +19,8 @@ from rayplay.formats.place.location import is_local, location
 from rayplay.sweep.store.entry import RESULT
 from rayplay.sweep.store.steps import reached
 
+MOST_BYTES = 1 << 29
+"""Of a file of a store: a plan of a million points has half of it at most."""
 TRIES, FIRST_WAIT_SECONDS = 5, 0.1
 Answer = TypeVar("Answer")
 
@@ -70,9 +73,15 @@ class Folder:
             return []
 
     def read(self, name: str) -> bytes | None:
-        """As ``Medium``."""
+        """As ``Medium``. ``UserError`` for a device or pipe, and for more than ``MOST_BYTES``."""
+        path = self.root / name
         try:
-            return (self.root / name).read_bytes()
+            found = path.stat()
+            if not S_ISREG(found.st_mode):
+                raise UserError(f"{path}: must be a file, and is none")
+            if found.st_size > MOST_BYTES:
+                raise UserError(f"{path}: must have at most {MOST_BYTES:,} bytes, found {found.st_size:,}")
+            return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 

@@ -65,11 +65,16 @@ def report_verb(arguments: argparse.Namespace) -> int:
     return 0 if done == len(found) else EXIT_INCOMPLETE
 
 
+def _head(file: Path, size: int) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(size)
+
+
 def target(arguments: argparse.Namespace, suffix: str, begin: bytes) -> Path:
     """The file to write; ``UserError`` for another suffix, and for a file of another kind, so that none is lost."""
     out: Path = arguments.out or arguments.file.with_suffix(suffix)
     if out.suffix != suffix:
         raise UserError(f"--out {out}: must end in {suffix}")
-    if out.is_dir() or (out.exists() and out.read_bytes()[: len(begin)] != begin):
+    if out.exists() and (not out.is_file() or _head(out, len(begin)) != begin):
         raise UserError(f"--out {out}: must be new or a {suffix} file of this verb, so that no other file is lost")
     return out

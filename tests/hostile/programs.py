@@ -130,6 +130,7 @@ CASES = (
     Case("buffer of 100 axes", "launch", launch("[64]", f"{[1] * 100}"), "at most 32 lengths"),
     Case("buffer of NaN", "launch", launch("shape = [64]", "values = [nan]"), "must be a whole number"),
     Case(".npy of 2^60 values", "launch", npy(f"({1 << 60},)"), "must be a .npy file", STATIC),
+    Case(".npy of 2^63 - 1 rows", "launch", npy(f"({(1 << 63) - 1}, 4)"), "must be a .npy file", STATIC),
     Case(".npy of negative length", "launch", npy("(-1,)"), ".npy|must be", STATIC),
     Case(".npy of objects", "launch", npy("(64,)", "|O"), "must be a .npy file", STATIC),
     Case(".npy nested deep", "launch", from_file("(" * 60_000), "must be a .npy file", STATIC),

@@ -1,5 +1,6 @@
 """The table, the comparison and the page: missing points, the front, effects, escaping."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rayplay.sweep.show.table import rows, write_table
 from rayplay.sweep.space.file import given
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
+from rayplay.sweep.verbs.showing import target
 from tests.sweep.conftest import tables
 
 COMPARED = {"objectives": {"gpu_cycles": "min", "cost": "min"}, "cost": {"rt.warps": 1.0}, "noise": True}
@@ -101,3 +103,10 @@ def test_an_unknown_objective_is_one_line(tmp_path: Path) -> None:
     plan = filled(str(tmp_path / "s"), lambda about: 1.0, compare={"objectives": {"gpu_cycle": "min"}})
     with pytest.raises(UserError, match="unknown metric 'gpu_cycle'; did you mean 'gpu_cycles'"):
         compare(plan, rows(plan))
+
+
+def test_what_a_page_would_replace_is_read_no_further_than_its_head(tmp_path: Path) -> None:
+    out = tmp_path / "x.html"
+    out.symlink_to("/dev/zero")
+    with pytest.raises(UserError, match="so that no other file is lost"):
+        target(argparse.Namespace(out=out), ".html", b"<!doctype html>")

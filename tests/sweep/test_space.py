@@ -15,7 +15,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
 from rayplay.sweep.plan.gpus import Gpus
 from rayplay.sweep.plan.keys import document, key_of
-from rayplay.sweep.space.axes import designs
+from rayplay.sweep.space.axes import design_count, designs
 from rayplay.sweep.space.file import Design, Range, Sampled, given, read_sweep
 from rayplay.sweep.space.points import Point, space
 from tests.sweep.conftest import planned, tables, toml
@@ -28,6 +28,39 @@ def test_kinds_of_axes_are_crossed() -> None:
     assert len(found) == 8
     assert {"rt.warps": 2, "l1.ways": 4, "a.x": 2, "a.y": 4} in found
     assert {"rt.warps": 2, "l1.ways": 4, "a.x": 2, "a.y": 3} not in found
+
+
+@drawn(
+    st.lists(st.integers(1, 3), max_size=3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3) | st.none(),
+    st.integers(1, 3) | st.none(),
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_designs_are_counted_before_they_are_made(
+    grid: list[int], zipped: int, listed: int, random: int | None, latin: int | None
+) -> None:
+    samples = [
+        Sampled(each, {key: Range(0.0, 1.0)}) if each else None for key, each in (("r.a", random), ("l.a", latin))
+    ]
+    axes = Design(
+        grid={f"g.a{n}": tuple(range(each)) for n, each in enumerate(grid)},
+        zip={"z.a": tuple(range(zipped)), "z.b": tuple(range(zipped))} if zipped else {},
+        list=tuple({"t.a": n} for n in range(listed)), random=samples[0], latin=samples[1],
+    )  # fmt: skip
+    assert design_count(axes) == len(designs(axes))
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        {"grid": {f"a.b{n}": list(range(1000)) for n in range(6)}},
+        {"random": {"count": 1 << 62, "ranges": {"a.b": {"low": 0.0, "high": 1.0}}}},
+        {"latin": {"count": 1 << 62, "ranges": {"a.b": {"low": 0.0, "high": 1.0}}}},
+        {"grid": {f"a.b{n}": list(range(1000)) for n in range(6)}, "zip": {"z.a": []}},
+    ],
+)
+def test_too_many_points_are_refused_before_they_are_made(design: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"a sweep must have at most 1,000,000 points, not [0-9,]{9,}"):
+        space(given(tables(design=design)))
 
 
 @drawn(count=st.integers(1, 40), seed=st.integers(0, 99), low=st.integers(1, 50), width=st.integers(40, 400))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.sweep.drive.run import How, run
 from rayplay.sweep.plan.keys import key_of
 from rayplay.sweep.space.file import given
@@ -190,6 +190,21 @@ def test_a_read_only_store_and_a_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "blocked" / "tmp").write_text("x")  # root writes into read-only folders
     with pytest.raises(OSError, match="blocked/tmp"):
         store.check_writable()
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
+def test_what_is_no_file_or_beyond_its_limit_is_not_read(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "plans" / "s.json"
+    file.parent.mkdir()
+    if kind == "device":
+        file.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        with file.open("wb") as opened:
+            opened.truncate(1 << 33)
+    with pytest.raises(UserError, match=r"s\.json: must (be a file, and is none|have at most)"):
+        media.Folder(tmp_path).read("plans/s.json")
 
 
 def test_results_are_json_that_anyone_reads(tmp_path: Path) -> None:

@@ -105,7 +105,8 @@ def read_npy(file: Path) -> Array:
     """Values of a .npy file without objects; ``UserError`` when it is something else."""
     BUFFER_BYTES.check(file.stat().st_size, "its length", file=file)
     try:
-        mapped = np.load(file, mmap_mode="r", allow_pickle=False)  # refuses more values than the file has
+        with np.errstate(over="ignore"):  # of a shape that is refused
+            mapped = np.load(file, mmap_mode="r", allow_pickle=False)  # refuses more values than the file has
         values = np.array(mapped) if isinstance(mapped, np.ndarray) else None
     except (ValueError, EOFError, OverflowError) as error:
         raise UserError(f"{file}: must be a .npy file of numbers: {error}") from None

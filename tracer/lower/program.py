@@ -27,8 +27,8 @@ from rayplay.tracer.lower.dispatch import RECORDING, lower_straight
 from rayplay.tracer.lower.optix import lower_report, lower_throw, lower_trace, lower_verdict
 from rayplay.tracer.meaning.dispatch import unknown
 from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS
-from rayplay.tracer.units.footprint.unit import MOST
 from rayplay.tracer.units.plans import SERVED
+from rayplay.tracer.units.texture.sectors import MOST
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000000}'

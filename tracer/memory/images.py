@@ -74,8 +74,7 @@ class Image:
     def __post_init__(self) -> None:
         check_choice(self.geometry, AXES, "geometry")
         check_choice(self.element, record.ELEMENTS, "element")
-        if self.channels not in (1, 2, 4):
-            raise UserError(f"channels must be 1, 2 or 4, found {self.channels}")
+        _check_channels(self.channels)
         if len(self.shape) != AXES[self.geometry] or min(self.shape) < 1:
             raise UserError(f"a {self.geometry} image must have {AXES[self.geometry]} axes, found {list(self.shape)}")
         if self.geometry.endswith("cube") and (self.shape[0] % 6 or self.shape[1] != self.shape[2]):
@@ -160,13 +159,19 @@ def level_shape(image: Image, level: int) -> tuple[int, ...]:
     return (*image.shape[:layered], *(max(length >> level, 1) for length in image.shape[layered:]))
 
 
+def _check_channels(channels: int) -> None:
+    if channels not in (1, 2, 4):
+        raise UserError(f"channels must be 1, 2 or 4, found {channels}")
+
+
 def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> Image:
     """The image that an array is: the last axis is x, or the channels where the array has one axis more than needed;
     an array without an axis for several channels has them in turn along x. Raises ``UserError`` when it does not fit.
     """
     check_choice(geometry, AXES, "geometry")
     check_choice(values.dtype.name, record.ELEMENTS, "the type of a texel's channels")
-    shape = values.shape
+    _check_channels(channels)
+    shape = values.shape or (1,)
     if len(shape) > AXES[geometry]:
         if shape[-1] != channels:
             raise UserError(f"channels must be {shape[-1]}, the last axis of the array, found {channels}")

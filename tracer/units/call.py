@@ -21,7 +21,7 @@ SCRATCH_BYTES = 72 << 10
 SECTORS_SLOT = SCRATCH_SLOT + SCRATCH_BYTES // SLOT_BYTES  # further sectors of a texture access: int64 count, addresses
 ROWS_BYTES = SECTORS_SLOT * SLOT_BYTES + (81 << 10)
 
-UNITS = ("bounds", "footprint", "texture", "surface", "matrix", "fragment", "copy")
+UNITS = ("bounds", "texture", "surface", "matrix", "fragment", "copy")
 NUMBERS = {name: number for number, name in enumerate(UNITS)}
 
 

@@ -39,7 +39,7 @@ def unit_function(name: str) -> Any:
 
 
 SERVED = {
-    "texture": ("tex", "tld4", "txq"), "footprint": ("tex",),
+    "texture": ("tex", "tld4", "txq"),
     "surface": ("suld", "sust", "sured", "suq"), "matrix": ("mma", "wmma"),
     "fragment": ("ldmatrix", "stmatrix", "movmatrix", "wmma"), "copy": ("cp",),
     "bounds": ("ld", "ldu", "st", "atom", "red", "mbarrier"),

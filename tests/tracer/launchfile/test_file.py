@@ -228,6 +228,13 @@ def test_buffer_from_npy_file(tmp_path: Path) -> None:
         one_buffer(tmp_path, 'dtype = "int32"\nfile = "values.npy"')
 
 
+def test_npy_file_of_more_values_than_there_are_bytes_is_refused_without_a_warning(tmp_path: Path) -> None:
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({(1 << 63) - 1}, 4), }}".ljust(117) + "\n"
+    (tmp_path / "values.npy").write_bytes(b"\x93NUMPY\1\0v\0" + head.encode())
+    with pytest.raises(UserError, match=r"must be a \.npy file of numbers: array is too big"):
+        one_buffer(tmp_path, 'dtype = "float32"\nfile = "values.npy"')
+
+
 def test_file_must_lie_in_the_folder_and_hold_plain_numbers(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

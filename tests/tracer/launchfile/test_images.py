@@ -112,6 +112,8 @@ def test_texture_accesses_are_replayed_as_loads(tmp_path: Path) -> None:
         ('[surfaces.image]\nbuffer = "target"', '[surfaces.image]\nbuffer = "table"', r"surfaces\.image: .*'uint64'"),
         ('[surfaces.image]\n', '[surfaces.image]\ngeometry = "3d"\n', r"surfaces\.image: a 3d image must have 3 axes"),
         ('"source"\nfilter = "linear"\nstored', '"source"\nread = "normalized"\nstored', "must be of 8 or 16"),
+        ('"source"\nfilter = "linear"\nstored', '"source"\nchannels = 0\nstored', "picture: channels must be 1"),
+        ('[surfaces.image]\n', '[surfaces.image]\nchannels = -1\n', r"image: channels must be 1, 2 or 4, found -1"),
     ],
 )  # fmt: skip
 def test_what_a_file_may_not_say(tmp_path: Path, old: str, new: str, message: str) -> None:

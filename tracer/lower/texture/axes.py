@@ -130,7 +130,11 @@ field:
   %field.offset = mul $I %field.bits, %field.factors
   %sum.next = add $I %sum, %field.offset
   %field.next = add i32 %field.number, 1
-  %field.more = icmp ult i32 %field.next, $AXIS_FIELDS
+  %field.within = icmp ult i32 %field.next, $AXIS_FIELDS
+  %mask.next.at = getelementptr i64, ptr %factor.at, i64 1
+  %mask.next = load i32, ptr %mask.next.at
+  %mask.some = icmp ne i32 %mask.next, 0
+  %field.more = and i1 %field.within, %mask.some
   br i1 %field.more, label %field, label %found
 found:
   %offset = phi $I [ %near.offset, %clamp ], [ %sum.next, %field ]

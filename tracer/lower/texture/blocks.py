@@ -27,37 +27,43 @@ entry:
   %greater = icmp ugt $I %c0, %c1
   %alphas = spread i1 %alpha
   %thirds = or $B %greater, %alphas
-  %is.end = icmp ult $I %code, splat (i32 2)
-  %sixth = mul $I %code, splat (i32 6)
-  %before = sub $I %code, splat (i32 1)
-  %third = shl $I %before, splat (i32 1)
-  %between = select $B %thirds, $I %third, $I splat (i32 3)
-  %w1 = select $B %is.end, $I %sixth, $I %between
+  %code.4 = shl $I %code, splat (i32 2)
+  %parts.4 = select $B %thirds, $I splat (i32 $THIRDS), $I splat (i32 $HALVES)
+  %parts.all = lshr $I %parts.4, %code.4
+  %w1 = and $I %parts.all, splat (i32 15)
+  %w1.high = shl $I %w1, splat (i32 16)
   %w0 = sub $I splat (i32 6), %w1
+  %w = or $I %w0, %w1.high
+  %weights = bitcast $I %w to <64 x i16>
   %is.last = icmp eq $I %code, splat (i32 3)
   %halves = xor $B %thirds, splat (i1 true)
   %black = and $B %is.last, %halves
   %not.black = xor $B %black, splat (i1 true)
   %shown = and $B %not.black, %lanes
-  %r0 = lshr $I %c0, splat (i32 11)
-  %r1 = lshr $I %c1, splat (i32 11)
-  %g0.all = lshr $I %c0, splat (i32 5)
-  %g1.all = lshr $I %c1, splat (i32 5)
-  %g0 = and $I %g0.all, splat (i32 63)
-  %g1 = and $I %g1.all, splat (i32 63)
-  %b0 = and $I %c0, splat (i32 31)
-  %b1 = and $I %c1, splat (i32 31)
-  %r0.w = mul $I %r0, %w0
-  %r1.w = mul $I %r1, %w1
-  %r = add $I %r0.w, %r1.w
-  %g0.w = mul $I %g0, %w0
-  %g1.w = mul $I %g1, %w1
-  %g = add $I %g0.w, %g1.w
-  %b0.w = mul $I %b0, %w0
-  %b1.w = mul $I %b1, %w1
-  %b = add $I %b0.w, %b1.w
-  %g.high = shl $I %g, splat (i32 16)
-  %rg = or $I %r, %g.high
+  %r.all = lshr $I %ends, splat (i32 11)
+  %r.both = and $I %r.all, splat (i32 2031647)
+  %g.all = lshr $I %ends, splat (i32 5)
+  %g.both = and $I %g.all, splat (i32 4128831)
+  %b.both = and $I %ends, splat (i32 2031647)
+  %r.halves = bitcast $I %r.both to <64 x i16>
+  %g.halves = bitcast $I %g.both to <64 x i16>
+  %b.halves = bitcast $I %b.both to <64 x i16>
+  %r.products = mul <64 x i16> %r.halves, %weights
+  %g.products = mul <64 x i16> %g.halves, %weights
+  %b.products = mul <64 x i16> %b.halves, %weights
+  %r.pair = bitcast <64 x i16> %r.products to $I
+  %g.pair = bitcast <64 x i16> %g.products to $I
+  %b.pair = bitcast <64 x i16> %b.products to $I
+  %r.first = and $I %r.pair, splat (i32 65535)
+  %r.second = lshr $I %r.pair, splat (i32 16)
+  %g.first = shl $I %g.pair, splat (i32 16)
+  %g.second = and $I %g.pair, splat (i32 -65536)
+  %rg.first = or $I %r.first, %g.first
+  %rg.second = or $I %r.second, %g.second
+  %rg = add $I %rg.first, %rg.second
+  %b.second = lshr $I %b.pair, splat (i32 16)
+  %b.sum = add $I %b.pair, %b.second
+  %b = and $I %b.sum, splat (i32 65535)
   %rg.shown = select $B %shown, $I %rg, $I zeroinitializer
   %b.shown = select $B %shown, $I %b, $I zeroinitializer
   br i1 %alpha, label %smooth, label %leave
@@ -106,7 +112,10 @@ leave:
   store $I %ba, ptr %second, align 64
   ret void
 }
-""", TOP=TOPS[3])  # fmt: skip
+""", TOP=TOPS[3], THIRDS=0x4260, HALVES=0x3360)  # fmt: skip
+"""The two ends of a channel lie side by side in 16 bits each, and so do their weights in sixths; ``THIRDS`` and
+``HALVES`` have the second one's by code, four bits each.
+"""
 
 
 def tables() -> str:

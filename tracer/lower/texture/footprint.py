@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from rayplay.tracer.lower.texture import texels
 from rayplay.tracer.lower.texture.axes import AXIS_BYTES, INTEGER, SECOND, VALID, WEIGHT
+from rayplay.tracer.lower.texture.sectors import SECTOR_SHIFT, WORD_BYTES, WORDS
 from rayplay.tracer.memory import image_record as image
-from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
-from rayplay.tracer.units.footprint.unit import TAPS
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
 from rayplay.tracer.units.texture.unit import RECORDED_BYTES
 
@@ -164,13 +164,11 @@ missing:
 leave:
   ret i64 0""")
 
-    def _address(self, name: str, offset: str) -> None:
-        """The address of a texel of each lane that an access is recorded with (``texel.address_of``)."""
+    def _moved(self, name: str, offset: str) -> None:
+        """The distance from the image of the access that a texel of each lane is (``texel.address_of``)."""
         self.put(f"""
   %{name}.moved = lshr $I {offset}, %shifts
-  %{name}.within = and $I %{name}.moved, %offset.masks
-  %{name}.long = zext $I %{name}.within to <32 x i64>
-  %{name}.address = add <32 x i64> %{name}.long, %base.spread""")
+  %{name}.within = and $I %{name}.moved, %offset.masks""")
 
     def _note_first(self, offset: str) -> None:
         """The address of each lane's first texel into its slot."""
@@ -179,20 +177,26 @@ leave:
   %shifts = spread i32 %shift
   %offset.mask = trunc i64 %address.mask to i32
   %offset.masks = spread i32 %offset.mask
-  %base.spread = spread i64 %address.base""")
-        self._address("first", offset)
+  %base.spread = spread i64 %address.base
+  %base.word = trunc i64 %address.base to i32
+  %base.words = spread i32 %base.word""")
+        self._moved("first", offset)
         self.put(f"""
+  %first.long = zext $I %first.within to <32 x i64>
+  %first.address = add <32 x i64> %first.long, %base.spread
   %first.kept = and <32 x i64> %first.address, splat (i64 {-RECORDED_BYTES})
   %addresses.at = getelementptr i8, ptr %rows, i64 {ADDRESS_SLOT * SLOT_BYTES}
   store <32 x i64> %first.kept, ptr %addresses.at, align 64""")
 
     def _note(self, tap: int, name: str, offset: str) -> None:
-        """Leave the address of a texel that is read to the unit ``footprint``."""
-        self._address(name, offset)
+        """Leave the sector of a texel that is read to ``texture.sectors``."""
+        self._moved(name, offset)
         self.put(f"""
-  %{name}.noted = select $B %{name}.some, <32 x i64> %{name}.address, <32 x i64> %first.address
-  %{name}.noted.at = getelementptr i8, ptr %rows, i64 {TAPS + tap * SLOT_BYTES}
-  store <32 x i64> %{name}.noted, ptr %{name}.noted.at, align 64""")
+  %{name}.noted = select $B %{name}.some, $I %{name}.within, $I %first.within
+  %{name}.noted.word = add $I %{name}.noted, %base.words
+  %{name}.noted.sector = and $I %{name}.noted.word, splat (i32 {-(1 << SECTOR_SHIFT)})
+  %{name}.noted.at = getelementptr i8, ptr %rows, i64 {WORDS + tap * WORD_BYTES}
+  store $I %{name}.noted.sector, ptr %{name}.noted.at, align 64""")
 
     def _load(self, name: str, axis: int, place: int, kind: str) -> None:
         self.put(f"""
@@ -269,10 +273,7 @@ leave:
         if self.records:
             for tap, offset in enumerate(offsets):
                 self._note(tap, f"linear.{tap}", offset)
-            self.put(f"""
-  %footprint.at = getelementptr i8, ptr %units, i64 {8 * NUMBERS["footprint"]}
-  %footprint = load ptr, ptr %footprint.at
-  %noted = call i64 %footprint(ptr %machine, ptr %rows, i64 %mask, i64 {len(weights)})""")
+            self.put(f"  call void @texture.sectors(ptr %rows, i32 %mask.word, i32 {len(weights)}, i64 %address.base)")
         self._classes("blend", texels.BLENDED, len(weights))
 
     def _read_pairs(self, offsets: list[str]) -> None:

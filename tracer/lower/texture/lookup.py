@@ -14,7 +14,7 @@ from functools import partial
 from rayplay.tracer.abi.words import MACHINE, RECORD_ALL
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import expanded
-from rayplay.tracer.lower.texture import blocks, gather, texels
+from rayplay.tracer.lower.texture import blocks, gather, sectors, texels
 from rayplay.tracer.lower.texture.axes import AXIS, FACE
 from rayplay.tracer.lower.texture.footprint import CLASSES, Footprint
 from rayplay.tracer.memory import image_record as image
@@ -79,6 +79,7 @@ def texture_function(e: Emitter, settings: int) -> str:
         e.helper("texture.decode", lambda: blocks.DECODE)
         e.helper("texture.parts", blocks.tables)
         e.helper("texture.missing", lambda: texels.MISSING)
+        e.helper("texture.sectors", lambda: sectors.SECTORS)
         e.helper("texture.fractions", texels.fractions)
         e.helper("texture.classes", lambda: _constants("classes", CLASSES))
         e.helper("texture.bits", lambda: _constants("bits", bytes(8 * size for size in image.ELEMENT_BYTES)))

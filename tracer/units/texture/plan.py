@@ -27,7 +27,7 @@ TEXTURE = Settings(
     "detail[2] sectors kept[40]",
 )
 """``indirect``: the handle is at the address, in the parameter buffer, that the slot holds.
-``sectors``: whether sectors of the texels are noted (``units.footprint``).
+``sectors``: whether sectors of the texels are noted (``units.texture.sectors``).
 ``kept``: 1 and the number of the instruction, whose row of ``MACHINE.bounds`` takes the rows of the records that a warp
 shares."""
 

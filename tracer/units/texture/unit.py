@@ -4,7 +4,7 @@ Texels are blended in float64 with weights in 1/256 that make up 1, texels of we
 rounded once. Look-ups of several levels or samples are rounded each, then summed in the same way. A float result of an
 integer texture read as such, and an integer result of a float texture, are bits.
 An access is recorded with the 16 bytes around the texel nearest to the origin of each lane's footprint, brought into
-the image, and with the further sectors of the footprints (``units.footprint``). Layers and faces are clamped to the
+the image, and with the further sectors of the footprints (``sectors``). Layers and faces are clamped to the
 image's.
 """
 
@@ -18,11 +18,11 @@ from rayplay.tracer.native.floats import f16_of, f32_of
 from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
-from rayplay.tracer.units.footprint.unit import COUNT, finish, note
 from rayplay.tracer.units.memory import END, FIRST, HOST, ROW_BYTES, host_place, refuse
 from rayplay.tracer.units.settings import take
 from rayplay.tracer.units.texture import addressing, levels
 from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, LEVEL, OFFSET, QUERY_SAMPLER, SAMPLE, TEXTURE
+from rayplay.tracer.units.texture.sectors import COUNT, finish, note
 from rayplay.tracer.units.texture.texel import RECORDS, address_of, channel, open_record, texel_offset, word
 
 RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))

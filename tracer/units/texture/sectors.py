@@ -1,19 +1,14 @@
 """Sectors of a texture access: what a warp's look-ups touch beside the first texel of each lane.
 
-A look-up notes the sector of each texel that it reads (``note``), or machine code leaves the texels' addresses in
-``TAPS`` and calls the unit. At the end (``finish``) the list holds each sector once, in the order of lanes, samples,
-levels and texels, without the sectors of the lanes' first texels.
+A look-up notes the sector of each texel that it reads (``note``). At the end (``finish``) the list holds each sector
+once, in the order of lanes, samples, levels and texels, without the sectors of the lanes' first texels.
 """
 
-from numba import types
-
-from rayplay.tracer.native.jit import callback, compiled
+from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i32, load_i64, store_i64, store_u32
-from rayplay.tracer.units.call import ADDRESS_SLOT, SCRATCH_SLOT, SECTORS_SLOT, SLOT_BYTES
+from rayplay.tracer.units.call import ADDRESS_SLOT, SECTORS_SLOT, SLOT_BYTES
 
 ADDRESSES = ADDRESS_SLOT * SLOT_BYTES
-TAPS = SCRATCH_SLOT * SLOT_BYTES + (8 << 10)
-"""int64[taps][32] from machine code, the first texel of a lane where one is not read."""
 SECTOR_SHIFT = 5
 MOST = 4096
 """Sectors at most: 32 lanes, 16 samples, two levels, four texels."""
@@ -67,14 +62,3 @@ def finish(rows: int, mask: int) -> None:
             store_i64(rows + LIST + 8 * kept, sector << SECTOR_SHIFT)
             kept += 1
     store_i64(rows + COUNT, kept)
-
-
-@callback(types.int64(types.int64, types.int64, types.int64, types.int64))
-def footprint_unit(machine: int, rows: int, mask: int, settings: int) -> int:
-    """``settings`` addresses of each lane lie in ``TAPS``."""
-    for lane in range(32):
-        if mask >> lane & 1:
-            for tap in range(settings):
-                note(rows, load_i64(rows + TAPS + tap * SLOT_BYTES + 8 * lane))
-    finish(rows, mask)
-    return 0
