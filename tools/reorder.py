@@ -3,7 +3,8 @@
     python -m tools.reorder traces/hits.trace --set reorder.window_warps=8 --out traces/reordered.trace
 
 A replay needs no such file: ``rayplay replay --set reorder.window_warps=8`` carries reorders out itself. This one is to
-look at, and for estimates, whose samples then hold whole windows.
+look at, and for estimates, whose samples then hold whole windows; its sorts have their latency in the model
+``characterised``.
 """
 
 import argparse
@@ -27,6 +28,8 @@ def main() -> None:
     made.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
     given = made.parse_args()
     trace, gpu = open_trace(given.trace), load(given.gpu, given.set)
+    if gpu.reorder.sort_cycles and gpu.latencies.of_ptx:
+        raise UserError(f"GPU {gpu.name}: reorder.sort_cycles must be 0, since its latencies would replace the sort's")
     latencies = trace.read("characterisation") if "characterisation" in trace.tables else None
     moved, _, _ = with_reorders(trace, gpu, latencies, None, None)
     if moved is trace:

@@ -14,7 +14,8 @@ import numpy as np
 
 from rayplay.formats.dataset.memory import MemorySource
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.laws.expect import Guard
 from rayplay.formats.parquet.arrow import Columns, concatenate, offset_name
 from rayplay.formats.schema.column import STRING, Column, Table
 from rayplay.replay.reorder.paths import LANES, Code, code_of, dealt, paths_of, run_together
@@ -25,6 +26,7 @@ from rayplay.replay.reorder.spec import Spec
 MOVED = ("visits", "accesses", "rays", "distances", "culled")
 LEFT_OUT = ("threads", "image")
 """A lane has no pixel of its own any more."""
+LAST_STATE = 1 << 46  # tables of the RT unit begin there
 LANES_AT_ONCE = 2_000_000  # lane visits of some windows, about
 
 
@@ -56,18 +58,20 @@ def carried_out(
     latencies  columns of the characterisation, or None.
     sorts      instructions of the sort, each waiting for the one before; together they take ``spec.sort_cycles``.
 
-    Raises ``UserError`` for a trace whose threads cannot be moved.
+    Raises ``UserError`` for a trace whose threads cannot be moved, or whose rows break a law of traces.
     """
     code = code_of(trace)
     if code is None or not spec.is_on:
         return trace, latencies
     expect_movable(trace)
+    expect_rows(trace, latencies)
     sorts = sorts if spec.sort_cycles else 0
     instructions, blocks, new = program_with(trace, spec.vectors, sorts)
     parts: dict[str, list[Columns]] = {name: [] for name in MOVED if name in trace.tables or name == "accesses"}
     used = np.zeros(trace.rows("warps"), np.uint32)
-    base = after_all(trace)
+    base, guard = after_all(trace, spec), Guard(trace)
     for first, last, rows in trace.warp_batches(bounds_of(trace, spec.window_warps), parts_of(trace)):
+        guard.expect(first, last, rows)
         moved = _moved(rows, first, last, code, new, spec, base)
         mask = moved["visits"]
         np.bitwise_or.at(used, mask["warp_id"].astype(np.int64), mask["active_mask"])
@@ -104,6 +108,16 @@ def expect_movable(trace: Trace) -> None:
         raise UserError(f"{trace.path}: must read no textures where reorder.window_warps is set")
 
 
+def expect_rows(trace: Trace, latencies: dict[str, Any] | None) -> None:
+    """``FormatError`` for a characterisation that is not of the trace's instructions."""
+    count = trace.rows("instructions")
+    if latencies is not None and len(latencies["unit"]) != count:
+        raise FormatError(
+            f"{trace.path}: table characterisation must have a row per instruction ({count}),"
+            f" not {len(latencies['unit'])}"
+        )
+
+
 def parts_of(trace: Trace) -> list[str]:
     """Tables whose rows move."""
     return [name for name in MOVED if name in trace.tables]
@@ -122,14 +136,17 @@ def bounds_of(trace: Trace, window: int) -> list[int]:
     return np.unique(np.r_[0, whole[whole < count], count]).tolist()
 
 
-def after_all(trace: Trace) -> int:
-    """An address behind all memory of the launch, 2 MiB aligned."""
+def after_all(trace: Trace, spec: Spec) -> int:
+    """An address behind all memory of the launch, 2 MiB aligned; ``UserError`` where no state fits behind it."""
     end = 0
     for batch in trace.batches("accesses", ["address"]) if "accesses" in trace.tables else ():
         end = max(end, int(batch["address"].max(initial=0)))
     nodes = trace.read("nodes", ["address", "bytes"])
     end = max(end, int((nodes["address"] + nodes["bytes"]).max(initial=0)))
-    return (end // (1 << 21) + 2) << 21
+    base = (end // (1 << 21) + 2) << 21
+    if spec.vectors and base + LANES * trace.rows("warps") * spec.state_bytes > LAST_STATE:
+        raise UserError(f"{trace.path}: addresses must be below 2^46 where reorder.state_bytes is set, found {end:#x}")
+    return base
 
 
 def windows(trace: Trace, window: int, used: np.ndarray) -> tuple[Columns, Columns]:
@@ -137,9 +154,9 @@ def windows(trace: Trace, window: int, used: np.ndarray) -> tuple[Columns, Colum
     kernels, warps = trace.read("kernels"), trace.read("warps")
     count = np.arange(len(warps["warp_id"]))
     for name, value in {"grid_x": -(-len(count) // window), "block_x": LANES * window}.items():
-        kernels[name][:] = value
-    for axis in "yz":
-        kernels[f"grid_{axis}"][:], kernels[f"block_{axis}"][:] = 1, 1
+        kernels[name] = np.full_like(kernels[name], value)
+    for name in ("grid_y", "grid_z", "block_y", "block_z"):
+        kernels[name] = np.ones_like(kernels[name])
     warps["cta_id"] = (count // window).astype(warps["cta_id"].dtype)
     warps["warp_in_cta"] = (count % window).astype(warps["warp_in_cta"].dtype)
     warps["launched_mask"] = warps["launched_mask"] | used

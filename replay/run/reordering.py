@@ -14,6 +14,7 @@ from rayplay.replay.input.latencies import Spec
 from rayplay.replay.input.program import default_characterisation
 from rayplay.replay.launch.shared import Shared
 from rayplay.replay.reorder.carry_out import carried_out
+from rayplay.replay.reorder.paths import code_of
 from rayplay.replay.reorder.program import SORT
 from rayplay.replay.sm import models
 
@@ -31,12 +32,12 @@ def with_reorders(
     Raises ``UserError`` for traces whose threads cannot be moved, and for classes of work.
     """
     spec = gpu.reorder
-    if not spec.is_on:
+    if not spec.is_on or code_of(trace) is None:
         return trace, gpu, latencies
     if shared is not None:
         raise UserError(f"GPU {gpu.name}: reorder.window_warps must be 0 where classes of work share it")
     of_pipeline = model != "gatsim" and models.choose(model, latencies) == "pipeline"
-    if latencies is None and not of_pipeline:
+    if (latencies is None or not len(latencies["unit"])) and not of_pipeline:
         latencies = default_characterisation(trace.read("instructions"))
     each = gpu.pipeline.int_latency_cycles + BESIDE_LATENCY_CYCLES
     trace, latencies = carried_out(trace, spec, latencies, max(1, round(spec.sort_cycles / each)) if of_pipeline else 1)

@@ -10,6 +10,7 @@ from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.strict import build, check_choice, one_of
 from rayplay.formats.guard.text import read_toml
 
+RECORDS = ("visits", "distances", "culled")
 METHODS = ("replay", "estimate", "predict")
 SENSES = ("min", "max")
 MODELS = ("characterised", "pipeline", "gatsim")
@@ -20,6 +21,14 @@ def _at_least(least: float) -> dict[str, Any]:
     def check(value: float | None, place: Any) -> None:
         if value is not None and value < least:
             raise UserError(f"{place}: must be at least {least:g}, found {value:g}")
+
+    return {"check": check}
+
+
+def _known(names: tuple[str, ...]) -> dict[str, Any]:
+    def check(value: str | None, place: Any) -> None:
+        if value is not None:
+            check_choice(value, names, str(place))
 
     return {"check": check}
 
@@ -44,7 +53,7 @@ class Scene:
     samples: int = field(default=1, metadata=_at_least(1))
     bounces: int | None = None
     camera: str | None = None
-    record: str | None = None
+    record: str | None = field(default=None, metadata=_known(RECORDS))
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,9 @@ class Space(NamedTuple):
 def space(sweep: Sweep) -> Space:
     """The points of a sweep; ``UserError`` for more than a million, or an axis that cannot be."""
     lists = (sweep.gpus, sweep.plugins, sweep.models, sweep.methods)
-    count = design_count(sweep.design) * (len(sweep.traces) + len(sweep.scenes) * len(sweep.seeds))
-    for each in (*lists, sweep.seeds):
+    seeds = max(len(sweep.seeds), 1)  # a scene is rendered with each, and replayed with its own
+    count = design_count(sweep.design) * (len(sweep.traces) + len(sweep.scenes)) * seeds
+    for each in lists:
         count *= max(len(each), 1)
     if count > MOST_POINTS:
         raise UserError(f"a sweep must have at most {MOST_POINTS:,} points, not {count:,}")

@@ -80,7 +80,8 @@ def shown(plan: Plan, each: Planned, without: Collection[str] = ()) -> str:
 def command(arguments: argparse.Namespace, verb: str) -> str:
     """The command that does another verb on the same file and store."""
     own = str(arguments.file.with_suffix(".sweep"))
-    return f"rayplay sweep {verb} {arguments.file}" + (f" --store {arguments.store}" if arguments.store != own else "")
+    words = ["rayplay", "sweep", verb, str(arguments.file)]
+    return shlex.join(words + (["--store", str(arguments.store)] if arguments.store != own else []))
 
 
 def summary(plan: Plan) -> Iterator[str]:

@@ -227,7 +227,7 @@ def test_two_runs_that_differ_are_a_bug(tmp_path: Path, steps: Path) -> None:
     order(steps, f"computed-{key}", "sleep 2")
     words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml"]
     driver = subprocess.Popen(words, cwd=tmp_path, env=environment(steps), stdout=subprocess.PIPE, text=True)
-    while not counted(steps, "computed"):
+    while not counted(steps, "computed") and driver.poll() is None:
         time.sleep(0.05)
     plan.store.put(key, plan.planned[0].identity, {}, {"gpu_cycles": 1.0}, {})
     said = driver.communicate(timeout=60)[0]

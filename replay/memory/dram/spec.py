@@ -107,7 +107,7 @@ class Spec:
     @property
     def longest_refresh_ticks(self) -> int:
         """The longest refresh: rows that were just opened or written are closed first."""
-        return max(self.ras, self.rc, self.wl + self.burst_ticks + self.wr, self.rtpl) + self.rp + self.rfc
+        return max(self.ras, self.rc, self.rcd, self.wl + self.burst_ticks + self.wr, self.rtpl) + self.rp + self.rfc
 
     @property
     def write_to_read_ticks(self) -> int:
