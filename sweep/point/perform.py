@@ -38,7 +38,7 @@ def rendered(task: dict[str, Any]) -> Outcome:
 
 
 def render(subject: str, out: Path, options: dict[str, Any]) -> None:
-    """Render ``subject`` to the trace ``out`` by the tracer's verb; ``UserError`` as it raises it, or for its options."""
+    """Render ``subject`` to the trace ``out`` by the tracer's verb, with its errors; ``UserError`` for its options."""
     from rayplay.tracer.__main__ import parser
     from rayplay.tracer.__main__ import perform as run_verb
 
@@ -47,7 +47,9 @@ def render(subject: str, out: Path, options: dict[str, Any]) -> None:
     try:
         arguments = parser().parse_args(words)
     except SystemExit as error:  # argparse has said which
-        raise UserError(f"{subject}: rayplay trace must take the scene's options, found {' '.join(words[4:])}") from error
+        raise UserError(
+            f"{subject}: rayplay trace must take the scene's options, found {' '.join(words[4:])}"
+        ) from error
     arguments.records = []  # nothing is printed
     run_verb(arguments)
 

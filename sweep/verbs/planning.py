@@ -1,6 +1,7 @@
 """``sweep plan`` and ``sweep new``: the points, their keys, why each would run, and the cost."""
 
 import argparse
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path

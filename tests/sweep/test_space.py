@@ -63,6 +63,21 @@ def test_too_many_points_are_refused_before_they_are_made(design: dict[str, Any]
         space(given(tables(design=design)))
 
 
+def test_a_point_of_a_scene_is_counted_once_for_each_seed() -> None:
+    many = given(
+        tables(
+            scenes=[{"scene": "cornell"}], traces=[], seeds=list(range(40)), design={"grid": {"a.b": list(range(1000))}}
+        )
+    )
+    found = space(many)
+    assert len(found.points) - found.twins == 40_000
+
+
+def test_what_a_scene_cannot_record_is_refused_by_name() -> None:
+    with pytest.raises(UserError, match=r"record: unknown name 'distance'; did you mean distances"):
+        given(tables(scenes=[{"scene": "cornell", "record": "distance"}]))
+
+
 @drawn(count=st.integers(1, 40), seed=st.integers(0, 99), low=st.integers(1, 50), width=st.integers(40, 400))
 @settings(max_examples=30, deadline=None)
 def test_a_latin_hypercube_has_one_value_in_each_part(count: int, seed: int, low: int, width: int) -> None:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from rayplay.formats.dataset.memory import MemorySource
 from rayplay.formats.dataset.reader import Trace, open_trace
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.laws.check import problems
 from rayplay.replay.gpu.description import load
 from rayplay.replay.reorder import carry_out
@@ -131,6 +132,60 @@ def test_batches_of_windows_change_nothing(plain: Trace, monkeypatch: pytest.Mon
     for table in ("visits", "accesses", "rays", "warps", "kernels"):
         ours, theirs = whole.read(table), pieces.read(table)
         assert all(np.array_equal(ours[name], theirs[name]) for name in ours), table
+
+
+def held(trace: Trace, table: str = "", **columns: np.ndarray) -> Trace:
+    """The trace in memory, with other columns of a table."""
+    tables = {name: trace.read(name) for name in trace.tables}
+    if table:
+        tables[table] = tables[table] | columns
+    return Trace(MemorySource(trace.path, trace.layout, trace.manifest, tables), trace.layout)
+
+
+def test_a_trace_in_memory_stays_as_it_is(plain: Trace) -> None:
+    """A worker of a sweep replays it again, with another window or none."""
+    given = held(plain)
+    made = moved(given, 8, 16)
+    assert made.read("kernels")["block_x"].tolist() == [256]
+    for table in plain.tables:
+        ours, theirs = given.read(table), plain.read(table)
+        assert all(np.array_equal(ours[name], theirs[name]) for name in ours), table
+
+
+def first(column: np.ndarray, value: int) -> np.ndarray:
+    """A column with another first value."""
+    return np.r_[np.array([value], column.dtype), column[1:]]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "message"),
+    [
+        ("visits", "block_id", 1 << 30, "visits, row 0"),
+        ("accesses", "visit", 1 << 31, "accesses, row 0"),
+        ("accesses", "lane_mask", 0, "accesses, row 0"),
+        ("rays", "visit", 1 << 31, "rays, row 0"),
+        ("rays", "lane", 33, "rays, row 0"),
+    ],
+)
+def test_rows_that_break_a_law_are_not_moved(
+    plain: Trace, table: str, column: str, value: int, message: str
+) -> None:  # fmt: skip
+    broken = held(plain, table, **{column: first(plain.read(table)[column], value)})
+    with pytest.raises(FormatError, match=message):
+        moved(broken, 8, 16)
+
+
+def test_a_characterisation_has_a_row_per_instruction(plain: Trace) -> None:
+    short = {name: column[:-1] for name, column in plain.read("characterisation").items()}
+    with pytest.raises(FormatError, match=r"must have a row per instruction \(\d+\), not \d+"):
+        carried_out(plain, Spec(8, "path", 0, 0), short)
+
+
+def test_state_lies_below_the_tables_of_the_rt_unit(plain: Trace) -> None:
+    high = first(plain.read("accesses")["address"], (1 << 46) - 4)
+    with pytest.raises(UserError, match=r"addresses must be below 2\^46 where reorder\.state_bytes is set"):
+        moved(held(plain, "accesses", address=high), 8, 16)
+    assert moved(held(plain, "accesses", address=high), 8).rows("visits")
 
 
 def test_state_is_loaded_where_it_was_stored(plain: Trace) -> None:
