@@ -74,7 +74,7 @@ def test_a_point_of_a_scene_is_counted_once_for_each_seed() -> None:
 
 
 def test_what_a_scene_cannot_record_is_refused_by_name() -> None:
-    with pytest.raises(UserError, match=r"record: unknown name 'distance'; did you mean distances"):
+    with pytest.raises(UserError, match=r"record: unknown name 'distance'; did you mean 'distances'"):
         given(tables(scenes=[{"scene": "cornell", "record": "distance"}]))
 
 
