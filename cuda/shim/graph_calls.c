@@ -181,13 +181,22 @@ error_t_ cudaGraphNodeFindInClone(node **out, node *origin, graph *clone) {
 
 enum { IS_COOPERATIVE = 2 };
 
+static const unsigned char attribute_bytes[] = { /* by cudaKernelNodeAttrID */
+  [1] = 32, [IS_COOPERATIVE] = 4, [4] = 12, [5] = 4, [8] = 4, [9] = 2, [10] = 4, [11] = 12, [13] = 16, [14] = 4, [16] = 4};
+
+static int has_attribute(const node *n, int what, const void *value) {
+  return n && value && n->work.kind == N_KERNEL && what >= 0 && what < (int)sizeof attribute_bytes && attribute_bytes[what];
+}
+
 error_t_ cudaGraphKernelNodeSetAttribute(node *n, int what, const int *value) {
+  if (!has_attribute(n, what, value)) return note(INVALID_VALUE);
   if (what == IS_COOPERATIVE) n->work.cooperative = *value;
   return OK;
 }
 
 error_t_ cudaGraphKernelNodeGetAttribute(node *n, int what, int *value) {
-  memset(value, 0, 64);
+  if (!has_attribute(n, what, value)) return note(INVALID_VALUE);
+  memset(value, 0, attribute_bytes[what]);
   if (what == IS_COOPERATIVE) *value = n->work.cooperative;
   return OK;
 }

@@ -43,10 +43,14 @@ typedef struct { /* cudaArray; rows are packed */
   unsigned flags;
 } array;
 
+typedef struct { /* none changes how kernels run here */
+  char window[32], domains[2];
+  int synchronization, priority, domain, links;
+} stream_attributes;
+
 typedef struct {
   unsigned number, flags;
-  int priority;
-  char (*attributes)[64];     /* by number, where any was set */
+  stream_attributes attributes;
   unsigned long long capture; /* 0: none; what runs in the stream becomes nodes of a graph (capture.c) */
   void **last;                /* the nodes that the next one needs */
   size_t last_count;

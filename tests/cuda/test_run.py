@@ -92,6 +92,12 @@ def test_graphs_are_edited(host: Path, tmp_path: Path, monkeypatch: pytest.Monke
     ]  # fmt: skip
 
 
+def test_attributes_are_written_with_their_own_bytes(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "attributes")[1] == [
+        "stream 0 -1 7 1 7 -3 -3", "bytes 0 0 x 0 x 0 7 cudaErrorInvalidValue",
+    ]  # fmt: skip
+
+
 def test_pools_attributes_and_peers(host: Path, tmp_path: Path) -> None:
     assert ran(host, tmp_path, "pools")[1] == [
         "pool 0 64 1 7", "used 0 1000 1 3 cudaErrorInvalidValue", "attribute 0 kept 0",

@@ -76,6 +76,10 @@ struct node_parameters { int kind, reserved[3];
                          long long last; };
 int cudaGraphAddNode(void *, void *, void **, const void *, size_t, struct node_parameters *);
 int cudaGraphExecNodeSetParams(void *, void *, struct node_parameters *);
+int cudaGraphKernelNodeGetAttribute(void *, int, void *);
+int cudaStreamCreateWithPriority(void *, unsigned, int);
+int cudaStreamGetPriority(void *, int *);
+int cudaStreamCopyAttributes(void *, void *);
 int cudaGraphDestroyNode(void *);
 int cudaGraphRemoveDependencies(void *, void **, void **, const void *, size_t);
 int cudaGraphNodeGetDependentNodes(void *, void *, void *, size_t *);
@@ -368,6 +372,26 @@ static void part_edit(void) {
   printf("without %d %zu %g\n", error, nodes, back[3]);
 }
 
+/* An attribute's own bytes alone are written; the priority is that of the stream. */
+static void part_attributes(void) {
+  void *stream, *other, *graph, *node, *from = NULL;
+  char window[64], inside[64];
+  int count = 0, set = -3, changed, copied, priority[2] = {7, 7}, policy[2] = {7, 7}, cooperative[2] = {7, 7};
+  struct kernel_node work = {scale, {1, 1, 1}, {1, 1, 1}, 0, (void *[]){&from, &from, &count}, NULL};
+  memset(window, 'x', sizeof window);
+  memset(inside, 'x', sizeof inside);
+  int error = cudaStreamCreateWithPriority(&stream, 0, -1) | cudaStreamCreate(&other);
+  error |= cudaStreamGetAttribute(stream, 8, priority) | cudaStreamGetAttribute(other, 3, policy);
+  error |= cudaStreamSetAttribute(stream, 8, &set) | cudaStreamGetPriority(stream, &changed);
+  error |= cudaStreamCopyAttributes(other, stream) | cudaStreamGetPriority(other, &copied);
+  printf("stream %d %d %d %d %d %d %d\n", error, priority[0], priority[1], policy[0], policy[1], changed, copied);
+  error = cudaStreamGetAttribute(stream, 1, window) | cudaGraphCreate(&graph, 0);
+  error |= cudaGraphAddKernelNode(&node, graph, NULL, 0, &work) | cudaGraphKernelNodeGetAttribute(node, 1, inside);
+  error |= cudaGraphKernelNodeGetAttribute(node, 2, cooperative);
+  printf("bytes %d %d %c %d %c", error, window[31], window[32], inside[31], inside[32]);
+  printf(" %d %d %s\n", cooperative[0], cooperative[1], cudaGetErrorName(cudaStreamGetAttribute(stream, 2, window)));
+}
+
 static void part_pools(void) {
   void *pool, *usual, *memory, *stream;
   unsigned long long bytes = 64, most;
@@ -412,7 +436,7 @@ int main(int count, char **words) {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
       {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
-      {"edit", part_edit}, {"pools", part_pools}};
+      {"edit", part_edit}, {"pools", part_pools}, {"attributes", part_attributes}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
