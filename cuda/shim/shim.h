@@ -30,10 +30,13 @@ enum { /* requests; cuda/messages.py has the same numbers */
 
 enum kind { DEVICE = 0, MANAGED, PINNED, REGISTERED, VARIABLE, ARRAY, OF_GRAPH };
 
+typedef struct { word used, most; } tally; /* bytes of a memory pool: now, and at once since it was last asked to forget */
+
 typedef struct { /* a range of device memory */
   word address, bytes;
   enum kind kind;
-  char *host; /* of registered memory: where the program has it */
+  char *host;  /* of registered memory: where the program has it */
+  tally *pool; /* of memory from a pool */
 } range;
 
 typedef struct { /* cudaArray; rows are packed */
@@ -88,12 +91,11 @@ int is_arena(const void *pointer);
 
 /* memory.c */
 range *range_at(const void *pointer);
-error_t_ add_range(word address, word bytes, enum kind kind, char *host);
+void add_range(word address, word bytes, enum kind kind, tally *pool);
 error_t_ take(word bytes, word align, enum kind kind, void **out);
+error_t_ take_from(tally *pool, word bytes, void **out);
+void leave_pool(tally *pool);
 int is_valid(const void *pointer, size_t bytes);
-word memory_in_use(void);
-word most_memory(void);
-void forget_most_memory(void);
 word graph_memory(void);
 
 /* launch.c */

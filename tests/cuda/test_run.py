@@ -100,7 +100,7 @@ def test_attributes_are_written_with_their_own_bytes(host: Path, tmp_path: Path)
 
 def test_pools_attributes_and_peers(host: Path, tmp_path: Path) -> None:
     assert ran(host, tmp_path, "pools")[1] == [
-        "pool 0 64 1 7", "used 0 1000 1 3 cudaErrorInvalidValue", "attribute 0 kept 0",
+        "pool 0 64 1 7", "used 0 0 1000 0 1000 200 0 3 cudaErrorInvalidValue", "free 0 7096 0", "attribute 0 kept 0",
         "peer cudaErrorInvalidDevice cudaErrorInvalidDevice",
     ]  # fmt: skip
 

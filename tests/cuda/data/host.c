@@ -80,6 +80,7 @@ int cudaGraphKernelNodeGetAttribute(void *, int, void *);
 int cudaStreamCreateWithPriority(void *, unsigned, int);
 int cudaStreamGetPriority(void *, int *);
 int cudaStreamCopyAttributes(void *, void *);
+int cudaMemGetInfo(size_t *, size_t *);
 int cudaGraphDestroyNode(void *);
 int cudaGraphRemoveDependencies(void *, void **, void **, const void *, size_t);
 int cudaGraphNodeGetDependentNodes(void *, void *, void *, size_t *);
@@ -393,19 +394,28 @@ static void part_attributes(void) {
 }
 
 static void part_pools(void) {
-  void *pool, *usual, *memory, *stream;
-  unsigned long long bytes = 64, most;
+  void *pool, *usual, *memory, *kept, *stream, *own = malloc(4096);
+  unsigned long long bytes = 64, most, of_usual, fresh, after;
+  size_t all, now, held, then;
   int ints[2] = {7, 7}, access, device = 9, properties[32] = {1};
   char name[16], attribute[64] = "kept", found[64] = "";
   int error = cudaMemPoolCreate(&pool, properties) | cudaMemPoolSetAttribute(pool, 4, &bytes);
   bytes = 0;
   error |= cudaMemPoolGetAttribute(pool, 4, &bytes) | cudaMemPoolGetAttribute(pool, 1, ints);
   printf("pool %d %llu %d %d\n", error, bytes, ints[0], ints[1]);
-  error = cudaMallocFromPoolAsync(&memory, 1000, pool, NULL) | cudaMemPoolGetAttribute(pool, 7, &bytes);
+  error = cudaMalloc(&kept, 5000) | cudaMemPoolGetAttribute(pool, 7, &fresh) | cudaDeviceGetDefaultMemPool(&usual, 0);
+  error |= cudaMallocFromPoolAsync(&memory, 1000, pool, NULL) | cudaMemPoolGetAttribute(pool, 7, &bytes);
+  error |= cudaMallocAsync(&kept, 200, NULL) | cudaMemPoolGetAttribute(usual, 7, &of_usual);
   error |= cudaFreeAsync(memory, NULL) | cudaMemPoolGetAttribute(pool, 8, &most) | cudaMemPoolGetAccess(&access, pool, NULL);
   unsigned long long before = bytes;
-  error |= cudaMemPoolGetAttribute(pool, 7, &bytes) | cudaMemPoolDestroy(pool) | cudaDeviceGetDefaultMemPool(&usual, 0);
-  printf("used %d %llu %d %d %s\n", error, before - bytes, most >= before, access, cudaGetErrorName(cudaMemPoolDestroy(usual)));
+  error |= cudaMemPoolGetAttribute(pool, 7, &bytes) | cudaMallocFromPoolAsync(&memory, 1000, pool, NULL);
+  error |= cudaMemPoolDestroy(pool) | cudaMemPoolCreate(&pool, properties) | cudaFreeAsync(memory, NULL);
+  error |= cudaMemPoolGetAttribute(pool, 7, &after); /* memory of a pool that is gone is not this one's */
+  printf("used %d %llu %llu %llu %llu %llu %llu", error, fresh, before, bytes, most, of_usual, after);
+  printf(" %d %s\n", access, cudaGetErrorName(cudaMemPoolDestroy(usual)));
+  error = cudaMemGetInfo(&now, &all) | cudaMalloc(&memory, 3000) | cudaHostRegister(own, 4096, 0) | cudaMemGetInfo(&held, &all);
+  error |= cudaFree(memory) | cudaHostUnregister(own) | cudaMemGetInfo(&then, &all);
+  printf("free %d %zu %zu\n", error, now - held, now - then);
   error = cudaStreamCreate(&stream) | cudaStreamSetAttribute(stream, 1, attribute) | cudaStreamGetAttribute(stream, 1, found);
   error |= cudaDeviceGetPCIBusId(name, 16, 0) | cudaDeviceGetByPCIBusId(&device, name);
   printf("attribute %d %s %d\n", error, found, device);
