@@ -55,14 +55,17 @@ error_t_ cudaGraphAddNode_v2(node **out, graph *g, node *const *needs, const voi
 
 static error_t_ change(node *n, parameters *p) {
   work made;
-  if (!n || !p || n->work.kind != p->kind || p->kind == N_GRAPH) return note(INVALID_VALUE);
+  if (!n || !p || n->work.kind != p->kind || (p->kind == N_GRAPH && p->of.child == n->in)) return note(INVALID_VALUE);
   error_t_ error = work_of(p, 0, &made);
   if (p->kind == N_KERNEL) made.cooperative = n->work.cooperative;
   return note(error ? error : set_work(n, &made));
 }
 
 error_t_ cudaGraphNodeSetParams(node *n, parameters *p) { return change(n, p); }
-error_t_ cudaGraphExecNodeSetParams(graph *g, node *n, parameters *p) { return change(copy_in(g, n), p); }
+error_t_ cudaGraphExecNodeSetParams(graph *g, node *n, parameters *p) {
+  if (p && p->kind == N_GRAPH) return cudaGraphExecChildGraphNodeSetParams(g, n, p->of.child);
+  return change(copy_in(g, n), p);
+}
 
 static error_t_ set_event(node *n, int kind, void *event) {
   if (!n || n->work.kind != kind) return note(INVALID_VALUE);

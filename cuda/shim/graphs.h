@@ -44,6 +44,9 @@ error_t_ run_graph(const graph *g, stream *on);
 int is_ordered(const graph *g);
 error_t_ add_need(node *from, node *to);
 
+/* graph_calls.c */
+error_t_ cudaGraphExecChildGraphNodeSetParams(graph *g, node *n, graph *child);
+
 /* capture.c */
 int is_capturing(const stream *on);
 error_t_ capture(stream *on, const work *work);

@@ -92,6 +92,12 @@ def test_graphs_are_edited(host: Path, tmp_path: Path, monkeypatch: pytest.Monke
     ]  # fmt: skip
 
 
+def test_a_child_graph_is_replaced_by_the_common_call(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "child")[1] == [
+        "child 0 2 1 2", "differs cudaErrorInvalidValue, itself cudaErrorInvalidValue",
+    ]  # fmt: skip
+
+
 def test_attributes_are_written_with_their_own_bytes(host: Path, tmp_path: Path) -> None:
     assert ran(host, tmp_path, "attributes")[1] == [
         "stream 0 -1 7 1 7 -3 -3", "bytes 0 0 x 0 x 0 7 cudaErrorInvalidValue",

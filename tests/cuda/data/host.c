@@ -71,11 +71,12 @@ int cudaGraphNodeGetEnabled(void *, void *, unsigned *);
 int cudaGraphNodeSetEnabled(void *, void *, unsigned);
 int cudaStreamDestroy(void *);
 struct node_parameters { int kind, reserved[3];
-                         union { long long padding[29]; struct kernel_node kernel; struct fill_node fill; void *memory;
+                         union { long long padding[29]; struct kernel_node kernel; struct fill_node fill; void *memory, *child;
                                  struct { char pool[88]; const void *access; size_t count, bytes; void *out; } take; } of;
                          long long last; };
 int cudaGraphAddNode(void *, void *, void **, const void *, size_t, struct node_parameters *);
 int cudaGraphExecNodeSetParams(void *, void *, struct node_parameters *);
+int cudaGraphNodeSetParams(void *, struct node_parameters *);
 int cudaGraphKernelNodeGetAttribute(void *, int, void *);
 int cudaStreamCreateWithPriority(void *, unsigned, int);
 int cudaStreamGetPriority(void *, int *);
@@ -373,6 +374,28 @@ static void part_edit(void) {
   printf("without %d %zu %g\n", error, nodes, back[3]);
 }
 
+/* A child graph that fills with 1, then with 2: in the graph that is launched, and in the one it was made from. */
+static void part_child(void) {
+  int *to, seen[3], error = cudaMalloc(&to, 4);
+  void *inner[2], *outer, *ready, *again, *node, *other;
+  struct node_parameters child = {4};
+  struct fill_node work = {to, 0, 1, 4, 1, 1};
+  for (int i = 0; i < 2; i++, work.value++)
+    error |= cudaGraphCreate(&inner[i], 0) | cudaGraphAddMemsetNode(&other, inner[i], NULL, 0, &work);
+  error |= cudaGraphCreate(&outer, 0) | cudaGraphAddChildGraphNode(&node, outer, NULL, 0, inner[0]);
+  error |= cudaGraphInstantiate(&ready, outer, 0);
+  child.of.child = inner[1];
+  error |= cudaGraphExecNodeSetParams(ready, node, &child) | cudaGraphLaunch(ready, NULL) | cudaMemcpy(seen, to, 4, 2);
+  error |= cudaGraphInstantiate(&again, outer, 0) | cudaGraphLaunch(again, NULL) | cudaMemcpy(seen + 1, to, 4, 2);
+  error |= cudaGraphNodeSetParams(node, &child) | cudaGraphInstantiate(&again, outer, 0);
+  error |= cudaGraphLaunch(again, NULL) | cudaMemcpy(seen + 2, to, 4, 2);
+  printf("child %d %d %d %d\n", error, seen[0], seen[1], seen[2]);
+  cudaGraphAddEmptyNode(&other, inner[1], NULL, 0);
+  printf("differs %s", cudaGetErrorName(cudaGraphExecNodeSetParams(ready, node, &child)));
+  child.of.child = outer;
+  printf(", itself %s\n", cudaGetErrorName(cudaGraphNodeSetParams(node, &child)));
+}
+
 /* An attribute's own bytes alone are written; the priority is that of the stream. */
 static void part_attributes(void) {
   void *stream, *other, *graph, *node, *from = NULL;
@@ -446,7 +469,7 @@ int main(int count, char **words) {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
       {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
-      {"edit", part_edit}, {"pools", part_pools}, {"attributes", part_attributes}};
+      {"edit", part_edit}, {"pools", part_pools}, {"child", part_child}, {"attributes", part_attributes}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
