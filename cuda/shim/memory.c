@@ -286,4 +286,5 @@ PER_THREAD(cudaMemset2DAsync);
 PER_THREAD_S(cudaMemset3D);
 PER_THREAD(cudaMemset3DAsync);
 PER_THREAD(cudaMemPrefetchAsync);
+PER_THREAD(cudaMemPrefetchAsync_v2);
 PER_THREAD(cudaStreamAttachMemAsync);

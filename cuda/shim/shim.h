@@ -113,4 +113,6 @@ error_t_ copy_box(char *to, size_t to_row, size_t to_slice, const char *from, si
 
 #define PER_THREAD(name) __typeof__(name) name##_ptsz __attribute__((alias(#name)))
 #define PER_THREAD_S(name) __typeof__(name) name##_ptds __attribute__((alias(#name)))
+/* CUDA 13 has one form of the calls whose form with data of edges is named _v2 in CUDA 12.3. */
+#define ONLY_FORM(name) __typeof__(name##_v2) name __attribute__((alias(#name "_v2")))
 #endif

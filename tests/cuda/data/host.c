@@ -77,6 +77,15 @@ struct node_parameters { int kind, reserved[3];
 int cudaGraphAddNode(void *, void *, void **, const void *, size_t, struct node_parameters *);
 int cudaGraphExecNodeSetParams(void *, void *, struct node_parameters *);
 int cudaGraphNodeSetParams(void *, struct node_parameters *);
+int cudaGraphAddMemAllocNode(void *, void *, void **, size_t, void *);
+int cudaGraphAddNode_v2(void *, void *, void **, const void *, size_t, struct node_parameters *);
+int cudaGraphAddDependencies_v2(void *, void **, void **, const void *, size_t);
+int cudaGraphRemoveDependencies_v2(void *, void **, void **, const void *, size_t);
+int cudaGraphGetEdges_v2(void *, void **, void **, void *, size_t *);
+int cudaGraphNodeGetDependencies_v2(void *, void **, void *, size_t *);
+int cudaGraphNodeGetDependentNodes_v2(void *, void **, void *, size_t *);
+int cudaStreamUpdateCaptureDependencies_v2(void *, void **, const void *, size_t, unsigned);
+int cudaGraphGetRootNodes(void *, void *, size_t *);
 int cudaGraphKernelNodeGetAttribute(void *, int, void *);
 int cudaStreamCreateWithPriority(void *, unsigned, int);
 int cudaStreamGetPriority(void *, int *);
@@ -396,6 +405,42 @@ static void part_child(void) {
   printf(", itself %s\n", cudaGetErrorName(cudaGraphNodeSetParams(node, &child)));
 }
 
+/* Edges and lists, by the calls that CUDA 12 names _v2. */
+static void part_lists(void) {
+  void *graph, *ready, *stream, *node[3], *made, *from[4], *to[4], *found[4];
+  unsigned char data[4][8], *memory;
+  size_t edges = 4, room = 1, nodes = 1, dependents = 9, before, after, all;
+  struct node_parameters empty = {5}, taken = {10, {0}, {.take = {.bytes = 4096}}};
+  int error = cudaGraphCreate(&graph, 0) | cudaGraphAddEmptyNode(&node[0], graph, NULL, 0);
+  error |= cudaGraphAddEmptyNode(&node[1], graph, NULL, 0) | cudaGraphAddEmptyNode(&node[2], graph, node, 1);
+  error |= cudaGraphAddDependencies_v2(graph, node + 1, node + 2, NULL, 1);
+  for (int i = 0; i < 4; i++) from[i] = to[i] = found[i] = node[0];
+  printf("twice %s", cudaGetErrorName(cudaGraphAddDependencies_v2(graph, node, node + 2, NULL, 1)));
+  printf(" %s", cudaGetErrorName(cudaGraphAddNode_v2(&made, graph, found, NULL, 2, &empty)));
+  printf(" %s\n", cudaGetErrorName(cudaGraphAddEmptyNode(&made, graph, found, 2)));
+  memset(data, 1, sizeof data);
+  error |= cudaGraphGetEdges_v2(graph, from, to, data, &edges);
+  int right = from[0] == node[0] && from[1] == node[1] && to[0] == node[2] && to[1] == node[2];
+  printf("edges %d %zu %d %d %d %d\n", error, edges, right, from[2] || to[3], data[1][7], data[2][0]);
+  error = cudaGraphNodeGetDependencies_v2(node[2], found, NULL, &room) | cudaGraphGetNodes(graph, found + 2, &nodes);
+  error |= cudaGraphNodeGetDependentNodes_v2(node[1], NULL, NULL, &dependents);
+  printf("room %d %zu %zu %d %zu\n", error, room, nodes, found[1] == node[0] && found[3] == node[0], dependents);
+  error = cudaGraphRemoveDependencies_v2(graph, node + 1, node + 2, NULL, 1) | cudaGraphDestroyNode(node[0]);
+  error |= cudaGraphInstantiate(&ready, graph, 0) | cudaGraphGetEdges_v2(graph, NULL, NULL, NULL, &edges);
+  printf("without %d %zu\n", error, edges);
+  found[0] = NULL;
+  error = cudaMemGetInfo(&before, &all);
+  printf("needs %s", cudaGetErrorName(cudaGraphAddNode_v2(&made, graph, found, NULL, 1, &taken)));
+  printf(" %s", cudaGetErrorName(cudaGraphAddMemAllocNode(&made, graph, found, 1, &taken.of.take)));
+  error |= cudaMemGetInfo(&after, &all);
+  printf(" %d %zu\n", error, before - after);
+  error = cudaStreamCreate(&stream) | cudaMalloc(&memory, 4) | cudaStreamBeginCapture(stream, 0);
+  error |= cudaMemsetAsync(memory, 1, 4, stream) | cudaStreamUpdateCaptureDependencies_v2(stream, NULL, NULL, 0, 1);
+  error |= cudaMemsetAsync(memory, 1, 4, stream) | cudaStreamEndCapture(stream, &graph);
+  error |= cudaGraphGetRootNodes(graph, NULL, &nodes);
+  printf("roots %d %zu\n", error, nodes);
+}
+
 /* An attribute's own bytes alone are written; the priority is that of the stream. */
 static void part_attributes(void) {
   void *stream, *other, *graph, *node, *from = NULL;
@@ -469,7 +514,7 @@ int main(int count, char **words) {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
       {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
-      {"edit", part_edit}, {"pools", part_pools}, {"child", part_child}, {"attributes", part_attributes}};
+      {"edit", part_edit}, {"pools", part_pools}, {"child", part_child}, {"lists", part_lists}, {"attributes", part_attributes}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
