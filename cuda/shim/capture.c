@@ -90,7 +90,7 @@ error_t_ capture_wait(stream *on, void *kept, node *const *nodes, size_t count) 
 
 static error_t_ begin(stream *on, graph *into, node *const *needs, size_t count) {
   if ((word)on <= 2) return note(CAPTURE_UNSUPPORTED);
-  if (is_capturing(on)) return note(INVALID_VALUE);
+  if (is_capturing(on) || (count && !are_needs(into, needs, count))) return note(INVALID_VALUE);
   captured *made = calloc(1, sizeof *made);
   graph *to = into ? into : calloc(1, sizeof *to);
   if (!made || !to) end("no memory");
@@ -161,16 +161,18 @@ error_t_ cudaStreamGetCaptureInfo(stream *on, int *status, unsigned long long *i
 
 static error_t_ replace(stream *on, node *const *nodes, size_t count, unsigned flags) {
   captured *c = capture_at(on);
-  if (!c) return note(INVALID_VALUE);
+  if (!c || !are_needs(c->graph, nodes, count)) return note(INVALID_VALUE);
   if (flags) set_last(on, nodes, count);
   else return note(capture_wait(on, (void *)c->id, nodes, count));
   return OK;
 }
 
-#if CUDART > 12
-error_t_ cudaStreamUpdateCaptureDependencies(stream *on, node *const *nodes, const void *edges, size_t count, unsigned flags) {
+error_t_ cudaStreamUpdateCaptureDependencies_v2(stream *on, node *const *nodes, const void *edges, size_t count, unsigned flags) {
   return replace(on, nodes, count, flags);
 }
+
+#if CUDART > 12
+ONLY_FORM(cudaStreamUpdateCaptureDependencies);
 #else
 error_t_ cudaStreamUpdateCaptureDependencies(stream *on, node *const *nodes, size_t count, unsigned flags) {
   return replace(on, nodes, count, flags);
@@ -185,4 +187,6 @@ PER_THREAD(cudaStreamEndCapture);
 PER_THREAD(cudaStreamIsCapturing);
 PER_THREAD(cudaStreamGetCaptureInfo);
 PER_THREAD(cudaStreamGetCaptureInfo_v2);
+PER_THREAD(cudaStreamGetCaptureInfo_v3);
 PER_THREAD(cudaStreamUpdateCaptureDependencies);
+PER_THREAD(cudaStreamUpdateCaptureDependencies_v2);

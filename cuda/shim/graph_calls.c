@@ -115,7 +115,7 @@ typedef struct { char pool[88]; const void *access; size_t access_count, bytes; 
 
 /* Memory of a graph is taken when the node is made, and stays: a free does nothing, the next launch has it again. */
 error_t_ cudaGraphAddMemAllocNode(node **out, graph *g, node *const *needs, size_t count, allocation *given) {
-  if (!given) return note(INVALID_VALUE);
+  if (!given || !out || !are_needs(g, needs, count)) return note(INVALID_VALUE); /* before memory is taken */
   error_t_ error = take(given->bytes, 256, OF_GRAPH, &given->out);
   return error ? note(error) : add(out, g, needs, count, (work){.kind = N_TAKE, .memory = given->out});
 }
@@ -128,47 +128,16 @@ error_t_ cudaDeviceGraphMemTrim(int device) { return OK; }
 error_t_ cudaDeviceSetGraphMemAttribute(int device, int what, void *value) { return OK; }
 error_t_ cudaDeviceGetGraphMemAttribute(int device, int what, void *value) { return *(word *)value = graph_memory(), OK; }
 
-static error_t_ list(node *const *from, size_t have, node **out, size_t *count) {
-  if (out) memcpy(out, from, (have < *count ? have : *count) * sizeof *out);
-  *count = have;
-  return OK;
-}
-
-error_t_ cudaGraphGetNodes(graph *g, node **out, size_t *count) { return list(g->nodes, g->count, out, count); }
-
-error_t_ cudaGraphGetRootNodes(graph *g, node **out, size_t *count) {
-  size_t found = 0;
-  for (size_t i = 0; i < g->count; i++)
-    if (!g->nodes[i]->need_count && found++ < *count && out) out[found - 1] = g->nodes[i];
-  *count = found;
-  return OK;
-}
-
-static error_t_ edges(graph *g, node **from, node **to, size_t *count) {
-  size_t found = 0;
-  for (size_t i = 0; i < g->count; i++)
-    for (size_t k = 0; k < g->nodes[i]->need_count; k++)
-      if (found++ < *count && from && to) {
-        from[found - 1] = g->nodes[i]->needs[k];
-        to[found - 1] = g->nodes[i];
-      }
-  *count = found;
-  return OK;
-}
-
 static error_t_ add_needs(node *const *from, node *const *to, size_t count) {
-  error_t_ error = OK;
+  error_t_ error = count && (!from || !to) ? INVALID_VALUE : OK;
   for (size_t i = 0; i < count && !error; i++) error = add_need(from[i], to[i]);
   return note(error);
 }
 
+error_t_ cudaGraphAddDependencies_v2(graph *g, node *const *from, node *const *to, const void *data, size_t count) { return add_needs(from, to, count); }
 #if CUDART > 12
-error_t_ cudaGraphGetEdges(graph *g, node **from, node **to, void *data, size_t *count) { return edges(g, from, to, count); }
-error_t_ cudaGraphNodeGetDependencies(node *n, node **out, void *data, size_t *count) { return list(n->needs, n->need_count, out, count); }
-error_t_ cudaGraphAddDependencies(graph *g, node *const *from, node *const *to, const void *data, size_t count) { return add_needs(from, to, count); }
+ONLY_FORM(cudaGraphAddDependencies);
 #else
-error_t_ cudaGraphGetEdges(graph *g, node **from, node **to, size_t *count) { return edges(g, from, to, count); }
-error_t_ cudaGraphNodeGetDependencies(node *n, node **out, size_t *count) { return list(n->needs, n->need_count, out, count); }
 error_t_ cudaGraphAddDependencies(graph *g, node *const *from, node *const *to, size_t count) { return add_needs(from, to, count); }
 #endif
 
@@ -181,13 +150,22 @@ error_t_ cudaGraphNodeFindInClone(node **out, node *origin, graph *clone) {
 
 enum { IS_COOPERATIVE = 2 };
 
+static const unsigned char attribute_bytes[] = { /* by cudaKernelNodeAttrID */
+  [1] = 32, [IS_COOPERATIVE] = 4, [4] = 12, [5] = 4, [8] = 4, [9] = 2, [10] = 4, [11] = 12, [13] = 16, [14] = 4, [16] = 4};
+
+static int has_attribute(const node *n, int what, const void *value) {
+  return n && value && n->work.kind == N_KERNEL && what >= 0 && what < (int)sizeof attribute_bytes && attribute_bytes[what];
+}
+
 error_t_ cudaGraphKernelNodeSetAttribute(node *n, int what, const int *value) {
+  if (!has_attribute(n, what, value)) return note(INVALID_VALUE);
   if (what == IS_COOPERATIVE) n->work.cooperative = *value;
   return OK;
 }
 
 error_t_ cudaGraphKernelNodeGetAttribute(node *n, int what, int *value) {
-  memset(value, 0, 64);
+  if (!has_attribute(n, what, value)) return note(INVALID_VALUE);
+  memset(value, 0, attribute_bytes[what]);
   if (what == IS_COOPERATIVE) *value = n->work.cooperative;
   return OK;
 }

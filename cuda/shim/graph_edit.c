@@ -22,7 +22,6 @@ typedef struct { /* cudaGraphNodeParams */
 
 /* What a node of these parameters does; memory is taken where ``takes``. */
 static error_t_ work_of(parameters *p, int takes, work *out) {
-  if (!p) return INVALID_VALUE;
   *out = (work){.kind = p->kind};
   switch (p->kind) {
     case N_KERNEL: out->kernel = p->of.kernel; return OK;
@@ -44,7 +43,8 @@ static error_t_ work_of(parameters *p, int takes, work *out) {
 
 static error_t_ add(node **out, graph *g, node *const *needs, size_t count, parameters *p) {
   work made;
-  if (!out || !g || (count && !needs)) return note(INVALID_VALUE);
+  if (!out || !p || !are_needs(g, needs, count)) return note(INVALID_VALUE); /* before memory is taken */
+  if (p->kind == N_GRAPH && p->of.child == g) return note(INVALID_VALUE);
   error_t_ error = work_of(p, 1, &made);
   return note(error ? error : add_node(g, needs, count, &made, out));
 }
@@ -55,14 +55,17 @@ error_t_ cudaGraphAddNode_v2(node **out, graph *g, node *const *needs, const voi
 
 static error_t_ change(node *n, parameters *p) {
   work made;
-  if (!n || !p || n->work.kind != p->kind || p->kind == N_GRAPH) return note(INVALID_VALUE);
+  if (!n || !p || n->work.kind != p->kind || (p->kind == N_GRAPH && p->of.child == n->in)) return note(INVALID_VALUE);
   error_t_ error = work_of(p, 0, &made);
   if (p->kind == N_KERNEL) made.cooperative = n->work.cooperative;
   return note(error ? error : set_work(n, &made));
 }
 
 error_t_ cudaGraphNodeSetParams(node *n, parameters *p) { return change(n, p); }
-error_t_ cudaGraphExecNodeSetParams(graph *g, node *n, parameters *p) { return change(copy_in(g, n), p); }
+error_t_ cudaGraphExecNodeSetParams(graph *g, node *n, parameters *p) {
+  if (p && p->kind == N_GRAPH) return cudaGraphExecChildGraphNodeSetParams(g, n, p->of.child);
+  return change(copy_in(g, n), p);
+}
 
 static error_t_ set_event(node *n, int kind, void *event) {
   if (!n || n->work.kind != kind) return note(INVALID_VALUE);
@@ -102,24 +105,14 @@ error_t_ cudaGraphDestroyNode(node *n) {
   return OK;
 }
 
-static error_t_ dependents(const node *n, node **out, size_t *count) {
-  if (!n || !count) return note(INVALID_VALUE);
-  size_t found = 0;
-  for (size_t i = 0; i < n->in->count; i++)
-    for (size_t k = 0; k < n->in->nodes[i]->need_count; k++)
-      if (n->in->nodes[i]->needs[k] == n && found++ < *count && out) out[found - 1] = n->in->nodes[i];
-  *count = found;
-  return OK;
-}
+error_t_ cudaGraphRemoveDependencies_v2(graph *g, node *const *from, node *const *to, const void *data, size_t count) { return drop_needs(from, to, count); }
 
 #if CUDART > 12
-error_t_ cudaGraphAddNode(node **out, graph *g, node *const *needs, const void *data, size_t count, parameters *p) { return add(out, g, needs, count, p); }
-error_t_ cudaGraphRemoveDependencies(graph *g, node *const *from, node *const *to, const void *data, size_t count) { return drop_needs(from, to, count); }
-error_t_ cudaGraphNodeGetDependentNodes(node *n, node **out, void *data, size_t *count) { return dependents(n, out, count); }
+ONLY_FORM(cudaGraphAddNode);
+ONLY_FORM(cudaGraphRemoveDependencies);
 #else
 error_t_ cudaGraphAddNode(node **out, graph *g, node *const *needs, size_t count, parameters *p) { return add(out, g, needs, count, p); }
 error_t_ cudaGraphRemoveDependencies(graph *g, node *const *from, node *const *to, size_t count) { return drop_needs(from, to, count); }
-error_t_ cudaGraphNodeGetDependentNodes(node *n, node **out, size_t *count) { return dependents(n, out, count); }
 #endif
 
 /* A file of Graphviz: a node is its kind, a kernel its name. */

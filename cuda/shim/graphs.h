@@ -43,6 +43,10 @@ void drop_graph(graph *g);
 error_t_ run_graph(const graph *g, stream *on);
 int is_ordered(const graph *g);
 error_t_ add_need(node *from, node *to);
+int are_needs(const graph *of, node *const *needs, size_t count);
+
+/* graph_calls.c */
+error_t_ cudaGraphExecChildGraphNodeSetParams(graph *g, node *n, graph *child);
 
 /* capture.c */
 int is_capturing(const stream *on);

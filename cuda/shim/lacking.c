@@ -22,7 +22,7 @@
   L(cudaGetExportTable) L(cudaGetSurfaceObjectResourceDesc) L(cudaGetSurfaceReference) \
   L(cudaGetTextureAlignmentOffset) L(cudaGetTextureObjectResourceDesc) L(cudaGetTextureObjectResourceViewDesc) \
   L(cudaGetTextureObjectTextureDesc) L(cudaGetTextureObjectTextureDesc_v2) L(cudaGetTextureReference) \
-  L(cudaGraphAddDependencies_v2) L(cudaGraphAddExternalSemaphoresSignalNode) \
+  L(cudaGraphAddExternalSemaphoresSignalNode) \
   L(cudaGraphAddExternalSemaphoresWaitNode) L(cudaGraphConditionalHandleCreate) \
   L(cudaGraphExecExternalSemaphoresSignalNodeSetParams) L(cudaGraphExecExternalSemaphoresWaitNodeSetParams) \
   L(cudaGraphExecUpdate_v2) L(cudaGraphExternalSemaphoresSignalNodeGetParams) \
@@ -51,11 +51,11 @@
   L(cudaMipmappedArrayGetSparseProperties) L(cudaOccupancyMaxActiveClusters) \
   L(cudaOccupancyMaxPotentialClusterSize) L(cudaProfilerInitialize) L(cudaSetDoubleForDevice) \
   L(cudaSetDoubleForHost) L(cudaSignalExternalSemaphoresAsync) L(cudaSignalExternalSemaphoresAsync_ptsz) \
-  L(cudaSignalExternalSemaphoresAsync_v2) L(cudaThreadGetCacheConfig) L(cudaThreadGetLimit) \
-  L(cudaThreadSetCacheConfig) L(cudaThreadSetLimit) L(cudaUnbindTexture) L(cudaUserObjectCreate) \
+  L(cudaSignalExternalSemaphoresAsync_v2) L(cudaSignalExternalSemaphoresAsync_v2_ptsz) L(cudaThreadGetCacheConfig) \
+  L(cudaThreadGetLimit) L(cudaThreadSetCacheConfig) L(cudaThreadSetLimit) L(cudaUnbindTexture) L(cudaUserObjectCreate) \
   L(cudaUserObjectRelease) L(cudaUserObjectRetain) L(cudaVDPAUGetDevice) L(cudaVDPAUSetVDPAUDevice) \
   L(cudaWaitExternalSemaphoresAsync) L(cudaWaitExternalSemaphoresAsync_ptsz) \
-  L(cudaWaitExternalSemaphoresAsync_v2)
+  L(cudaWaitExternalSemaphoresAsync_v2) L(cudaWaitExternalSemaphoresAsync_v2_ptsz)
 
 #define L(name) error_t_ name(void) { return lacking(#name); }
 LACKING(L)

@@ -12,44 +12,54 @@
 
 static range *ranges; /* in no order */
 static size_t count, room;
-static word most; /* bytes that were in use at once */
+static word in_use; /* bytes of all ranges */
 
+/* What it returns is used by who holds the lock; others ask whether there is one. */
 range *range_at(const void *pointer) {
   word at = (word)pointer;
-  for (size_t i = 0; i < count; i++) {
+  range *found = NULL;
+  lock();
+  for (size_t i = 0; i < count && !found; i++) {
     range *r = &ranges[i];
-    if (at - r->address < r->bytes || at == r->address) return r;
-    if (r->host && at - (word)r->host < r->bytes) return r;
+    if (at - r->address < r->bytes || at == r->address || (r->host && at - (word)r->host < r->bytes)) found = r;
   }
-  return NULL;
+  unlock();
+  return found;
 }
 
-word memory_in_use(void) {
-  word sum = 0;
-  for (size_t i = 0; i < count; i++) sum += ranges[i].bytes;
-  return sum;
-}
-
-error_t_ add_range(word address, word bytes, enum kind kind, char *host) {
+void add_range(word address, word bytes, enum kind kind, tally *pool) {
   lock();
   if (count == room) {
     room = room ? 2 * room : 64;
     ranges = realloc(ranges, room * sizeof *ranges);
     if (!ranges) end("no memory");
   }
-  ranges[count++] = (range){address, bytes, kind, host};
-  word used = memory_in_use();
-  if (used > most) most = used;
+  ranges[count++] = (range){address, bytes, kind, NULL, pool};
+  in_use += bytes;
+  if (pool) pool->used += bytes;
+  if (pool && pool->used > pool->most) pool->most = pool->used;
   unlock();
-  return OK;
 }
 
-word most_memory(void) { return most; }
-void forget_most_memory(void) { most = memory_in_use(); }
+static void drop_range(range *r) {
+  in_use -= r->bytes;
+  if (r->pool) r->pool->used -= r->bytes;
+  *r = ranges[--count];
+}
+
+/* Memory of a pool that goes stays until it is freed. */
+void leave_pool(tally *pool) {
+  lock();
+  for (size_t i = 0; i < count; i++)
+    if (ranges[i].pool == pool) ranges[i].pool = NULL;
+  unlock();
+}
 
 word graph_memory(void) {
   word sum = 0;
+  lock();
   for (size_t i = 0; i < count; i++) sum += ranges[i].kind == OF_GRAPH ? ranges[i].bytes : 0;
+  unlock();
   return sum;
 }
 
@@ -64,7 +74,7 @@ int is_valid(const void *pointer, size_t bytes) {
   return fits;
 }
 
-error_t_ take(word bytes, word align, enum kind kind, void **out) {
+static error_t_ take_range(word bytes, word align, enum kind kind, tally *pool, void **out) {
   if (!out) return INVALID_VALUE;
   *out = NULL;
   if (!bytes) return OK;
@@ -72,11 +82,14 @@ error_t_ take(word bytes, word align, enum kind kind, void **out) {
   error_t_ error = ask(ASK_MEMORY, request, sizeof request, (void **)&reply, NULL);
   if (!error) {
     *out = (void *)reply[0];
-    add_range(reply[0], bytes, kind, NULL);
+    add_range(reply[0], bytes, kind, pool);
   }
   free(reply);
   return error;
 }
+
+error_t_ take(word bytes, word align, enum kind kind, void **out) { return take_range(bytes, align, kind, NULL, out); }
+error_t_ take_from(tally *pool, word bytes, void **out) { return take_range(bytes, 256, DEVICE, pool, out); }
 
 static error_t_ give_back(void *pointer, int of_host) {
   if (!pointer) return OK;
@@ -85,10 +98,11 @@ static error_t_ give_back(void *pointer, int of_host) {
   error_t_ error = INVALID_VALUE;
   if (r && r->address == (word)pointer && (of_host ? r->kind == PINNED : r->kind <= MANAGED)) {
     word address = r->address;
-    *r = ranges[--count];
+    drop_range(r);
     error = ask(ASK_FREE, &address, sizeof address, NULL, NULL);
+  } else if (r && r->address == (word)pointer && !of_host && r->kind == OF_GRAPH) {
+    error = OK; /* the next launch has it again */
   }
-  if (r && r->address == (word)pointer && !of_host && r->kind == OF_GRAPH) error = OK; /* the next launch has it again */
   unlock();
   return error;
 }
@@ -97,21 +111,11 @@ error_t_ cudaMalloc(void **out, size_t bytes) { return note(take(bytes, 256, DEV
 error_t_ cudaMallocManaged(void **out, size_t bytes, unsigned flags) { return note(take(bytes, PAGE, MANAGED, out)); }
 error_t_ cudaMallocHost(void **out, size_t bytes) { return note(take(bytes, PAGE, PINNED, out)); }
 error_t_ cudaHostAlloc(void **out, size_t bytes, unsigned flags) { return note(take(bytes, PAGE, PINNED, out)); }
-error_t_ cudaMallocAsync(void **out, size_t bytes, stream *on) {
-  if (!is_capturing(on)) return cudaMalloc(out, bytes);
-  error_t_ error = take(bytes, 256, OF_GRAPH, out);
-  return note(error ? error : capture(on, &(work){.kind = N_TAKE, .memory = *out}));
-}
-error_t_ cudaMallocFromPoolAsync(void **out, size_t bytes, void *pool, stream *on) {
-  return cudaMallocAsync(out, bytes, on);
-}
 error_t_ cudaFree(void *pointer) { return settle() ? note(OK) : note(give_back(pointer, 0)); }
 error_t_ cudaFreeAsync(void *pointer, stream *on) {
   return is_capturing(on) ? note(capture(on, &(work){.kind = N_FREE, .memory = pointer})) : cudaFree(pointer);
 }
 error_t_ cudaFreeHost(void *pointer) { return note(give_back(pointer, 1)); }
-PER_THREAD(cudaMallocAsync);
-PER_THREAD(cudaMallocFromPoolAsync);
 PER_THREAD(cudaFreeAsync);
 
 error_t_ cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height) {
@@ -128,7 +132,10 @@ error_t_ cudaMalloc3D(pitched *out, extent size) {
 }
 
 error_t_ cudaMemGetInfo(size_t *free_, size_t *total) {
-  word all = card()[C_MEMORY_BYTES], used = memory_in_use();
+  word all = card()[C_MEMORY_BYTES];
+  lock();
+  word used = in_use;
+  unlock();
   if (free_) *free_ = used < all ? all - used : 0;
   if (total) *total = all;
   return OK;
@@ -148,7 +155,10 @@ error_t_ cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
     range *r = range_at(pages);
     memcpy(pages, (void *)start, size);
     if (mremap(pages, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) == MAP_FAILED) error = NOT_SUPPORTED;
-    else *r = (range){(word)pages + ((word)pointer - start), bytes, REGISTERED, pointer};
+    else {
+      *r = (range){(word)pages + ((word)pointer - start), bytes, REGISTERED, pointer};
+      in_use -= size - bytes;
+    }
   }
   unlock();
   return note(error);
@@ -161,7 +171,7 @@ error_t_ cudaHostUnregister(void *pointer) {
   if (!error) {
     word start = (word)pointer & ~(PAGE - 1), size = ((word)pointer + r->bytes - start + PAGE - 1) & ~(PAGE - 1);
     word address = r->address & ~(PAGE - 1);
-    *r = ranges[--count];
+    drop_range(r);
     if (mmap((void *)start, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
       end("no memory");
     memcpy((void *)start, (void *)address, size);
@@ -276,4 +286,5 @@ PER_THREAD(cudaMemset2DAsync);
 PER_THREAD_S(cudaMemset3D);
 PER_THREAD(cudaMemset3DAsync);
 PER_THREAD(cudaMemPrefetchAsync);
+PER_THREAD(cudaMemPrefetchAsync_v2);
 PER_THREAD(cudaStreamAttachMemAsync);

@@ -44,16 +44,33 @@ error_t_ set_work(node *n, const work *given) {
   return OK;
 }
 
-error_t_ add_need(node *from, node *to) {
-  if (!from || !to || from->in != to->in || from == to) return INVALID_VALUE;
+static void append_need(node *from, node *to) {
   to->needs = more(to->needs, (to->need_count + 1) * sizeof *to->needs);
   to->needs[to->need_count++] = from;
+}
+
+/* An edge is in a graph once: cudaGraphDestroyNode takes one out. */
+error_t_ add_need(node *from, node *to) {
+  if (!from || !to || from->in != to->in || from == to) return INVALID_VALUE;
+  for (size_t k = 0; k < to->need_count; k++)
+    if (to->needs[k] == from) return INVALID_VALUE;
+  append_need(from, to);
   return OK;
 }
 
+/* Whether a new node may need these: nodes of the graph, each once. */
+int are_needs(const graph *of, node *const *needs, size_t count) {
+  if (!of || (count && !needs)) return 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!needs[i] || needs[i]->in != of) return 0;
+    for (size_t k = 0; k < i; k++)
+      if (needs[k] == needs[i]) return 0;
+  }
+  return 1;
+}
+
 error_t_ add_node(graph *to, node *const *needs, size_t count, const work *given, node **out) {
-  for (size_t i = 0; i < count; i++)
-    if (!needs[i] || needs[i]->in != to) return INVALID_VALUE;
+  if (!are_needs(to, needs, count)) return INVALID_VALUE;
   node *made = calloc(1, sizeof *made);
   if (!made) end("no memory");
   *made = (node){.work = {.kind = N_EMPTY}, .in = to, .at = to->count};
@@ -64,7 +81,7 @@ error_t_ add_node(graph *to, node *const *needs, size_t count, const work *given
   }
   to->nodes = more(to->nodes, (to->count + 1) * sizeof *to->nodes);
   to->nodes[to->count++] = made;
-  for (size_t i = 0; i < count; i++) add_need(needs[i], made);
+  for (size_t i = 0; i < count; i++) append_need(needs[i], made);
   *out = made;
   return OK;
 }
@@ -80,7 +97,7 @@ graph *copy_graph(const graph *from) {
   }
   for (size_t i = 0; i < from->count; i++)
     for (size_t k = 0; k < from->nodes[i]->need_count; k++)
-      add_need(made->nodes[from->nodes[i]->needs[k]->at], made->nodes[i]);
+      append_need(made->nodes[from->nodes[i]->needs[k]->at], made->nodes[i]);
   return made;
 }
 

@@ -30,10 +30,13 @@ enum { /* requests; cuda/messages.py has the same numbers */
 
 enum kind { DEVICE = 0, MANAGED, PINNED, REGISTERED, VARIABLE, ARRAY, OF_GRAPH };
 
+typedef struct { word used, most; } tally; /* bytes of a memory pool: now, and at once since it was last asked to forget */
+
 typedef struct { /* a range of device memory */
   word address, bytes;
   enum kind kind;
-  char *host; /* of registered memory: where the program has it */
+  char *host;  /* of registered memory: where the program has it */
+  tally *pool; /* of memory from a pool */
 } range;
 
 typedef struct { /* cudaArray; rows are packed */
@@ -43,10 +46,14 @@ typedef struct { /* cudaArray; rows are packed */
   unsigned flags;
 } array;
 
+typedef struct { /* none changes how kernels run here */
+  char window[32], domains[2];
+  int synchronization, priority, domain, links;
+} stream_attributes;
+
 typedef struct {
   unsigned number, flags;
-  int priority;
-  char (*attributes)[64];     /* by number, where any was set */
+  stream_attributes attributes;
   unsigned long long capture; /* 0: none; what runs in the stream becomes nodes of a graph (capture.c) */
   void **last;                /* the nodes that the next one needs */
   size_t last_count;
@@ -84,12 +91,11 @@ int is_arena(const void *pointer);
 
 /* memory.c */
 range *range_at(const void *pointer);
-error_t_ add_range(word address, word bytes, enum kind kind, char *host);
+void add_range(word address, word bytes, enum kind kind, tally *pool);
 error_t_ take(word bytes, word align, enum kind kind, void **out);
+error_t_ take_from(tally *pool, word bytes, void **out);
+void leave_pool(tally *pool);
 int is_valid(const void *pointer, size_t bytes);
-word memory_in_use(void);
-word most_memory(void);
-void forget_most_memory(void);
 word graph_memory(void);
 
 /* launch.c */
@@ -107,4 +113,6 @@ error_t_ copy_box(char *to, size_t to_row, size_t to_slice, const char *from, si
 
 #define PER_THREAD(name) __typeof__(name) name##_ptsz __attribute__((alias(#name)))
 #define PER_THREAD_S(name) __typeof__(name) name##_ptds __attribute__((alias(#name)))
+/* CUDA 13 has one form of the calls whose form with data of edges is named _v2 in CUDA 12.3. */
+#define ONLY_FORM(name) __typeof__(name##_v2) name __attribute__((alias(#name "_v2")))
 #endif

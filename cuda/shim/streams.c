@@ -13,7 +13,10 @@ typedef struct {
   size_t count;
 } event;
 
+enum { SYNC_AUTO = 1 }; /* cudaSyncPolicyAuto */
+
 static unsigned streams;
+static stream_attributes of_default = {.synchronization = SYNC_AUTO};
 
 unsigned stream_number(stream *on) { return (word)on <= 2 ? 0 : on->number; } /* 0, 1, 2: default streams */
 
@@ -21,7 +24,7 @@ error_t_ cudaStreamCreateWithPriority(stream **out, unsigned flags, int priority
   stream *made = out ? malloc(sizeof *made) : NULL;
   if (!made) return note(INVALID_VALUE);
   lock();
-  *made = (stream){.number = ++streams, .flags = flags, .priority = priority};
+  *made = (stream){.number = ++streams, .flags = flags, .attributes = {.synchronization = SYNC_AUTO, .priority = priority}};
   unlock();
   *out = made;
   return OK;
@@ -33,7 +36,6 @@ error_t_ cudaStreamCreateWithFlags(stream **out, unsigned flags) { return cudaSt
 error_t_ cudaStreamDestroy(stream *on) {
   if ((word)on <= 2) return note(INVALID_HANDLE);
   leave_capture(on);
-  free(on->attributes);
   free(on);
   return OK;
 }
@@ -47,30 +49,32 @@ error_t_ cudaStreamWaitEvent(stream *on, event *e, unsigned flags) {
   return is_capturing(on) && flags ? note(capture(on, &(work){.kind = N_WAIT, .event = e})) : OK;
 }
 
-/* Attributes are kept for who asks for them; none changes how kernels run here. */
-#define ATTRIBUTES 32
-static char of_default[ATTRIBUTES][64];
+/* By cudaStreamAttrID. No more than an attribute's own bytes is read or written: the union of values has 32 bytes until
+   CUDA 11.7, and 64 later. */
+#define ATTRIBUTE(number, part) [number] = {offsetof(stream_attributes, part), sizeof ((stream_attributes *)0)->part}
+enum { PRIORITY = 8 };
+static const struct { unsigned char at, bytes; } places[] = {
+  ATTRIBUTE(1, window), ATTRIBUTE(3, synchronization), ATTRIBUTE(PRIORITY, priority), ATTRIBUTE(9, domains),
+  ATTRIBUTE(10, domain), ATTRIBUTE(16, links)};
 
-static char (*attributes_of(stream *on))[64] {
-  if ((word)on <= 2) return of_default;
-  if (!on->attributes && !(on->attributes = calloc(ATTRIBUTES, sizeof *on->attributes))) end("no memory");
-  return on->attributes;
-}
+static stream_attributes *attributes_of(stream *on) { return (word)on <= 2 ? &of_default : &on->attributes; }
 
-error_t_ cudaStreamSetAttribute(stream *on, int what, const void *value) {
-  if (what < 0 || what >= ATTRIBUTES || !value) return note(INVALID_VALUE);
-  memcpy(attributes_of(on)[what], value, sizeof *of_default);
+static error_t_ exchange(stream *on, int what, void *value, int sets) {
+  if (what < 0 || what >= (int)(sizeof places / sizeof *places) || !places[what].bytes || !value) return note(INVALID_VALUE);
+  char *own = (char *)attributes_of(on) + places[what].at;
+  lock();
+  memcpy(sets ? own : value, sets ? value : own, places[what].bytes);
+  unlock();
   return OK;
 }
 
-error_t_ cudaStreamGetAttribute(stream *on, int what, void *value) {
-  if (what < 0 || what >= ATTRIBUTES || !value) return note(INVALID_VALUE);
-  memcpy(value, attributes_of(on)[what], sizeof *of_default);
-  return OK;
-}
+error_t_ cudaStreamSetAttribute(stream *on, int what, const void *value) { return exchange(on, what, (void *)value, 1); }
+error_t_ cudaStreamGetAttribute(stream *on, int what, void *value) { return exchange(on, what, value, 0); }
 
 error_t_ cudaStreamCopyAttributes(stream *to, stream *from) {
-  memmove(attributes_of(to), attributes_of(from), sizeof of_default);
+  lock();
+  *attributes_of(to) = *attributes_of(from);
+  unlock();
   return OK;
 }
 
@@ -80,8 +84,7 @@ error_t_ cudaStreamGetFlags(stream *on, unsigned *flags) {
 }
 
 error_t_ cudaStreamGetPriority(stream *on, int *priority) {
-  *priority = (word)on <= 2 ? 0 : on->priority;
-  return OK;
+  return exchange(on, PRIORITY, priority, 0);
 }
 
 error_t_ cudaStreamGetId(stream *on, unsigned long long *id) {

@@ -92,9 +92,31 @@ def test_graphs_are_edited(host: Path, tmp_path: Path, monkeypatch: pytest.Monke
     ]  # fmt: skip
 
 
+def test_a_child_graph_is_replaced_by_the_common_call(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "child")[1] == [
+        "child 0 2 1 2", "differs cudaErrorInvalidValue, itself cudaErrorInvalidValue",
+    ]  # fmt: skip
+
+
+LISTS = [
+    "twice cudaErrorInvalidValue cudaErrorInvalidValue cudaErrorInvalidValue", "edges 0 2 1 0 0 1", "room 0 1 1 1 1",
+    "without 0 0", "needs cudaErrorInvalidValue cudaErrorInvalidValue 0 0", "roots 0 2",
+]  # fmt: skip
+
+
+def test_edges_are_there_once_and_lists_keep_to_their_room(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "lists")[1] == LISTS
+
+
+def test_attributes_are_written_with_their_own_bytes(host: Path, tmp_path: Path) -> None:
+    assert ran(host, tmp_path, "attributes")[1] == [
+        "stream 0 -1 7 1 7 -3 -3", "bytes 0 0 x 0 x 0 7 cudaErrorInvalidValue",
+    ]  # fmt: skip
+
+
 def test_pools_attributes_and_peers(host: Path, tmp_path: Path) -> None:
     assert ran(host, tmp_path, "pools")[1] == [
-        "pool 0 64 1 7", "used 0 1000 1 3 cudaErrorInvalidValue", "attribute 0 kept 0",
+        "pool 0 64 1 7", "used 0 0 1000 0 1000 200 0 3 cudaErrorInvalidValue", "free 0 7096 0", "attribute 0 kept 0",
         "peer cudaErrorInvalidDevice cudaErrorInvalidDevice",
     ]  # fmt: skip
 
@@ -157,10 +179,12 @@ def test_the_same_run_gives_the_same_bytes(host: Path, tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
-def test_a_program_of_an_older_runtime_sees_its_own_device_properties(tmp_path: Path) -> None:
+def test_a_program_of_an_older_runtime_has_its_own_device_properties_and_calls(tmp_path: Path) -> None:
     host = compile_host(tmp_path, "zstd", 12)
     assert runtime_version(host) == 12
-    assert ran(host, tmp_path, "device")[1][0] == "device 0 Rayplay rtx2060 30 7"
+    assert ran(host, tmp_path, "device", "lists")[1] == [
+        "device 0 Rayplay rtx2060 30 7", "kernel 1024 75 75 4", "time 0 0.003663", *LISTS,
+    ]  # fmt: skip
 
 
 def test_the_command(

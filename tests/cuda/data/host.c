@@ -71,11 +71,26 @@ int cudaGraphNodeGetEnabled(void *, void *, unsigned *);
 int cudaGraphNodeSetEnabled(void *, void *, unsigned);
 int cudaStreamDestroy(void *);
 struct node_parameters { int kind, reserved[3];
-                         union { long long padding[29]; struct kernel_node kernel; struct fill_node fill; void *memory;
+                         union { long long padding[29]; struct kernel_node kernel; struct fill_node fill; void *memory, *child;
                                  struct { char pool[88]; const void *access; size_t count, bytes; void *out; } take; } of;
                          long long last; };
 int cudaGraphAddNode(void *, void *, void **, const void *, size_t, struct node_parameters *);
 int cudaGraphExecNodeSetParams(void *, void *, struct node_parameters *);
+int cudaGraphNodeSetParams(void *, struct node_parameters *);
+int cudaGraphAddMemAllocNode(void *, void *, void **, size_t, void *);
+int cudaGraphAddNode_v2(void *, void *, void **, const void *, size_t, struct node_parameters *);
+int cudaGraphAddDependencies_v2(void *, void **, void **, const void *, size_t);
+int cudaGraphRemoveDependencies_v2(void *, void **, void **, const void *, size_t);
+int cudaGraphGetEdges_v2(void *, void **, void **, void *, size_t *);
+int cudaGraphNodeGetDependencies_v2(void *, void **, void *, size_t *);
+int cudaGraphNodeGetDependentNodes_v2(void *, void **, void *, size_t *);
+int cudaStreamUpdateCaptureDependencies_v2(void *, void **, const void *, size_t, unsigned);
+int cudaGraphGetRootNodes(void *, void *, size_t *);
+int cudaGraphKernelNodeGetAttribute(void *, int, void *);
+int cudaStreamCreateWithPriority(void *, unsigned, int);
+int cudaStreamGetPriority(void *, int *);
+int cudaStreamCopyAttributes(void *, void *);
+int cudaMemGetInfo(size_t *, size_t *);
 int cudaGraphDestroyNode(void *);
 int cudaGraphRemoveDependencies(void *, void **, void **, const void *, size_t);
 int cudaGraphNodeGetDependentNodes(void *, void *, void *, size_t *);
@@ -368,20 +383,107 @@ static void part_edit(void) {
   printf("without %d %zu %g\n", error, nodes, back[3]);
 }
 
+/* A child graph that fills with 1, then with 2: in the graph that is launched, and in the one it was made from. */
+static void part_child(void) {
+  int *to, seen[3], error = cudaMalloc(&to, 4);
+  void *inner[2], *outer, *ready, *again, *node, *other;
+  struct node_parameters child = {4};
+  struct fill_node work = {to, 0, 1, 4, 1, 1};
+  for (int i = 0; i < 2; i++, work.value++)
+    error |= cudaGraphCreate(&inner[i], 0) | cudaGraphAddMemsetNode(&other, inner[i], NULL, 0, &work);
+  error |= cudaGraphCreate(&outer, 0) | cudaGraphAddChildGraphNode(&node, outer, NULL, 0, inner[0]);
+  error |= cudaGraphInstantiate(&ready, outer, 0);
+  child.of.child = inner[1];
+  error |= cudaGraphExecNodeSetParams(ready, node, &child) | cudaGraphLaunch(ready, NULL) | cudaMemcpy(seen, to, 4, 2);
+  error |= cudaGraphInstantiate(&again, outer, 0) | cudaGraphLaunch(again, NULL) | cudaMemcpy(seen + 1, to, 4, 2);
+  error |= cudaGraphNodeSetParams(node, &child) | cudaGraphInstantiate(&again, outer, 0);
+  error |= cudaGraphLaunch(again, NULL) | cudaMemcpy(seen + 2, to, 4, 2);
+  printf("child %d %d %d %d\n", error, seen[0], seen[1], seen[2]);
+  cudaGraphAddEmptyNode(&other, inner[1], NULL, 0);
+  printf("differs %s", cudaGetErrorName(cudaGraphExecNodeSetParams(ready, node, &child)));
+  child.of.child = outer;
+  printf(", itself %s\n", cudaGetErrorName(cudaGraphNodeSetParams(node, &child)));
+}
+
+/* Edges and lists, by the calls that CUDA 12 names _v2. */
+static void part_lists(void) {
+  void *graph, *ready, *stream, *node[3], *made, *from[4], *to[4], *found[4];
+  unsigned char data[4][8], *memory;
+  size_t edges = 4, room = 1, nodes = 1, dependents = 9, before, after, all;
+  struct node_parameters empty = {5}, taken = {10, {0}, {.take = {.bytes = 4096}}};
+  int error = cudaGraphCreate(&graph, 0) | cudaGraphAddEmptyNode(&node[0], graph, NULL, 0);
+  error |= cudaGraphAddEmptyNode(&node[1], graph, NULL, 0) | cudaGraphAddEmptyNode(&node[2], graph, node, 1);
+  error |= cudaGraphAddDependencies_v2(graph, node + 1, node + 2, NULL, 1);
+  for (int i = 0; i < 4; i++) from[i] = to[i] = found[i] = node[0];
+  printf("twice %s", cudaGetErrorName(cudaGraphAddDependencies_v2(graph, node, node + 2, NULL, 1)));
+  printf(" %s", cudaGetErrorName(cudaGraphAddNode_v2(&made, graph, found, NULL, 2, &empty)));
+  printf(" %s\n", cudaGetErrorName(cudaGraphAddEmptyNode(&made, graph, found, 2)));
+  memset(data, 1, sizeof data);
+  error |= cudaGraphGetEdges_v2(graph, from, to, data, &edges);
+  int right = from[0] == node[0] && from[1] == node[1] && to[0] == node[2] && to[1] == node[2];
+  printf("edges %d %zu %d %d %d %d\n", error, edges, right, from[2] || to[3], data[1][7], data[2][0]);
+  error = cudaGraphNodeGetDependencies_v2(node[2], found, NULL, &room) | cudaGraphGetNodes(graph, found + 2, &nodes);
+  error |= cudaGraphNodeGetDependentNodes_v2(node[1], NULL, NULL, &dependents);
+  printf("room %d %zu %zu %d %zu\n", error, room, nodes, found[1] == node[0] && found[3] == node[0], dependents);
+  error = cudaGraphRemoveDependencies_v2(graph, node + 1, node + 2, NULL, 1) | cudaGraphDestroyNode(node[0]);
+  error |= cudaGraphInstantiate(&ready, graph, 0) | cudaGraphGetEdges_v2(graph, NULL, NULL, NULL, &edges);
+  printf("without %d %zu\n", error, edges);
+  found[0] = NULL;
+  error = cudaMemGetInfo(&before, &all);
+  printf("needs %s", cudaGetErrorName(cudaGraphAddNode_v2(&made, graph, found, NULL, 1, &taken)));
+  printf(" %s", cudaGetErrorName(cudaGraphAddMemAllocNode(&made, graph, found, 1, &taken.of.take)));
+  error |= cudaMemGetInfo(&after, &all);
+  printf(" %d %zu\n", error, before - after);
+  error = cudaStreamCreate(&stream) | cudaMalloc(&memory, 4) | cudaStreamBeginCapture(stream, 0);
+  error |= cudaMemsetAsync(memory, 1, 4, stream) | cudaStreamUpdateCaptureDependencies_v2(stream, NULL, NULL, 0, 1);
+  error |= cudaMemsetAsync(memory, 1, 4, stream) | cudaStreamEndCapture(stream, &graph);
+  error |= cudaGraphGetRootNodes(graph, NULL, &nodes);
+  printf("roots %d %zu\n", error, nodes);
+}
+
+/* An attribute's own bytes alone are written; the priority is that of the stream. */
+static void part_attributes(void) {
+  void *stream, *other, *graph, *node, *from = NULL;
+  char window[64], inside[64];
+  int count = 0, set = -3, changed, copied, priority[2] = {7, 7}, policy[2] = {7, 7}, cooperative[2] = {7, 7};
+  struct kernel_node work = {scale, {1, 1, 1}, {1, 1, 1}, 0, (void *[]){&from, &from, &count}, NULL};
+  memset(window, 'x', sizeof window);
+  memset(inside, 'x', sizeof inside);
+  int error = cudaStreamCreateWithPriority(&stream, 0, -1) | cudaStreamCreate(&other);
+  error |= cudaStreamGetAttribute(stream, 8, priority) | cudaStreamGetAttribute(other, 3, policy);
+  error |= cudaStreamSetAttribute(stream, 8, &set) | cudaStreamGetPriority(stream, &changed);
+  error |= cudaStreamCopyAttributes(other, stream) | cudaStreamGetPriority(other, &copied);
+  printf("stream %d %d %d %d %d %d %d\n", error, priority[0], priority[1], policy[0], policy[1], changed, copied);
+  error = cudaStreamGetAttribute(stream, 1, window) | cudaGraphCreate(&graph, 0);
+  error |= cudaGraphAddKernelNode(&node, graph, NULL, 0, &work) | cudaGraphKernelNodeGetAttribute(node, 1, inside);
+  error |= cudaGraphKernelNodeGetAttribute(node, 2, cooperative);
+  printf("bytes %d %d %c %d %c", error, window[31], window[32], inside[31], inside[32]);
+  printf(" %d %d %s\n", cooperative[0], cooperative[1], cudaGetErrorName(cudaStreamGetAttribute(stream, 2, window)));
+}
+
 static void part_pools(void) {
-  void *pool, *usual, *memory, *stream;
-  unsigned long long bytes = 64, most;
+  void *pool, *usual, *memory, *kept, *stream, *own = malloc(4096);
+  unsigned long long bytes = 64, most, of_usual, fresh, after;
+  size_t all, now, held, then;
   int ints[2] = {7, 7}, access, device = 9, properties[32] = {1};
   char name[16], attribute[64] = "kept", found[64] = "";
   int error = cudaMemPoolCreate(&pool, properties) | cudaMemPoolSetAttribute(pool, 4, &bytes);
   bytes = 0;
   error |= cudaMemPoolGetAttribute(pool, 4, &bytes) | cudaMemPoolGetAttribute(pool, 1, ints);
   printf("pool %d %llu %d %d\n", error, bytes, ints[0], ints[1]);
-  error = cudaMallocFromPoolAsync(&memory, 1000, pool, NULL) | cudaMemPoolGetAttribute(pool, 7, &bytes);
+  error = cudaMalloc(&kept, 5000) | cudaMemPoolGetAttribute(pool, 7, &fresh) | cudaDeviceGetDefaultMemPool(&usual, 0);
+  error |= cudaMallocFromPoolAsync(&memory, 1000, pool, NULL) | cudaMemPoolGetAttribute(pool, 7, &bytes);
+  error |= cudaMallocAsync(&kept, 200, NULL) | cudaMemPoolGetAttribute(usual, 7, &of_usual);
   error |= cudaFreeAsync(memory, NULL) | cudaMemPoolGetAttribute(pool, 8, &most) | cudaMemPoolGetAccess(&access, pool, NULL);
   unsigned long long before = bytes;
-  error |= cudaMemPoolGetAttribute(pool, 7, &bytes) | cudaMemPoolDestroy(pool) | cudaDeviceGetDefaultMemPool(&usual, 0);
-  printf("used %d %llu %d %d %s\n", error, before - bytes, most >= before, access, cudaGetErrorName(cudaMemPoolDestroy(usual)));
+  error |= cudaMemPoolGetAttribute(pool, 7, &bytes) | cudaMallocFromPoolAsync(&memory, 1000, pool, NULL);
+  error |= cudaMemPoolDestroy(pool) | cudaMemPoolCreate(&pool, properties) | cudaFreeAsync(memory, NULL);
+  error |= cudaMemPoolGetAttribute(pool, 7, &after); /* memory of a pool that is gone is not this one's */
+  printf("used %d %llu %llu %llu %llu %llu %llu", error, fresh, before, bytes, most, of_usual, after);
+  printf(" %d %s\n", access, cudaGetErrorName(cudaMemPoolDestroy(usual)));
+  error = cudaMemGetInfo(&now, &all) | cudaMalloc(&memory, 3000) | cudaHostRegister(own, 4096, 0) | cudaMemGetInfo(&held, &all);
+  error |= cudaFree(memory) | cudaHostUnregister(own) | cudaMemGetInfo(&then, &all);
+  printf("free %d %zu %zu\n", error, now - held, now - then);
   error = cudaStreamCreate(&stream) | cudaStreamSetAttribute(stream, 1, attribute) | cudaStreamGetAttribute(stream, 1, found);
   error |= cudaDeviceGetPCIBusId(name, 16, 0) | cudaDeviceGetByPCIBusId(&device, name);
   printf("attribute %d %s %d\n", error, found, device);
@@ -412,7 +514,7 @@ int main(int count, char **words) {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
       {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
-      {"edit", part_edit}, {"pools", part_pools}};
+      {"edit", part_edit}, {"pools", part_pools}, {"child", part_child}, {"lists", part_lists}, {"attributes", part_attributes}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();
