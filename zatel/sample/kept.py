@@ -95,13 +95,13 @@ def packed(stream: Stream) -> Arrays:
     """The fields of a stream by name."""
     plain = stream._asdict()
     phases = plain.pop("phases")
-    return plain | {"shift": np.array(stream.shift), "phase_first": phases.first, "phase_length": phases.length}
+    return plain | {"shift": np.array(stream.shift)} | {f"phase_{name}": of for name, of in phases._asdict().items()}
 
 
 def unpacked(arrays: Arrays) -> Stream:
     """The stream of which ``packed`` gave the fields."""
     plain = dict(arrays)
-    phases = Phases(plain.pop("phase_first"), plain.pop("phase_length"))
+    phases = Phases(*(plain.pop(f"phase_{name}") for name in Phases._fields))
     return Stream(**plain | {"shift": int(arrays["shift"]), "phases": phases})  # type: ignore[arg-type]
 
 

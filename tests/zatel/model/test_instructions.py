@@ -85,11 +85,21 @@ def test_lines_that_other_ctas_ask_for_first_are_in_the_l2(compute: Trace) -> No
 
 def test_a_cta_waits_for_the_slots_of_a_whole_cta() -> None:
     # Two SMs with two slots each; CTAs of two warps of 2 and 5, 4 and 4, 1 and 1 instructions.
-    phases = Phases(np.arange(0, 13, 2), np.array([2, 0, 5, 0, 4, 0, 4, 0, 1, 0, 1, 0]))
+    length = np.array([2, 0, 5, 0, 4, 0, 4, 0, 1, 0, 1, 0])
+    phases = Phases(np.arange(0, 13, 2), length, np.arange(0, 7, 2))
     found = schedule(phases, np.ones(6, bool), Machine(2, 1, 2, 1, 2))
     assert found.place.tolist() == [0, 2, 1, 3, 1, 3]  # SM 1 ends its CTA at 4, before SM 0 at 5
     assert found.begins[::2].tolist() == [0, 0, 0, 0, 4, 4]
     assert found.steps == 5
+    # The second CTA lacks its second warp, so it ends at 4 and leaves both places to the third; without the first CTA
+    # the third takes SM 1.
+    fewer = Phases(np.arange(0, 11, 2), np.delete(length, [6, 7]), np.array([0, 2, 3, 5]))
+    found = schedule(fewer, np.ones(5, bool), Machine(2, 1, 2, 1, 2))
+    assert found.place.tolist() == [0, 2, 1, 1, 3]
+    assert found.begins[::2].tolist() == [0, 0, 0, 4, 4]
+    found = schedule(fewer, np.arange(5) > 1, Machine(2, 1, 2, 1, 2))
+    assert found.place.tolist() == [0, 0, 0, 1, 3]
+    assert found.begins[::2].tolist() == [0] * 5
 
 
 def test_all_ctas_are_the_full_replay(compute: Trace) -> None:
