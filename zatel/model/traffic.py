@@ -120,8 +120,9 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
     del pieces
     step, lines, asked = (joined(column) for column in columns)
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths), first_warps(trace))
-    known = nodes.first if is_traced else shared.warp
-    return Stream(steps, owned, count, step, lines, asked, shift, known, records, issued, executed, shared.line)
+    line, warp = shared.merged()
+    known = nodes.first if is_traced else warp
+    return Stream(steps, owned, count, step, lines, asked, shift, known, records, issued, executed, line)
 
 
 def first_warps(trace: Trace) -> np.ndarray:

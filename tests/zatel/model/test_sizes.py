@@ -11,6 +11,7 @@ from rayplay.formats.testing.generate import make_tables, make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input import coalescer
 from rayplay.replay.input.coalescer import static_of
+from rayplay.replay.jit.bits import called_from_python
 from rayplay.zatel.model.accesses import (
     ELSEWHERE,
     GENERIC,
@@ -108,6 +109,7 @@ def test_spaces_of_generic_accesses_are_the_replays(tmp_path: Path, source: str,
     trace = open_trace(tmp_path / "t.trace")
     instructions, kernels, warps = trace.read("instructions"), trace.read("kernels"), np.full(1, 2)
     mine, its = read_static(trace), static_of(instructions, kernels, warps, warps, load("mobile").lsu)
+    its_space = called_from_python(coalescer.space_of)
     names = {coalescer.GLOBAL: GLOBAL, coalescer.SHARED: ELSEWHERE, coalescer.LOCAL: LOCAL}
     edges = (mine.shared_begin, mine.shared_end, mine.local_begin, mine.local_end, shared, local, 1 << 28)
     addresses = sorted({max(edge + step, 0) for edge in edges for step in (-1, 0, 1)})
@@ -115,6 +117,6 @@ def test_spaces_of_generic_accesses_are_the_replays(tmp_path: Path, source: str,
     for number in generic.tolist():
         for address in addresses:
             space = modelled(mine, number, address)
-            assert space == names[coalescer.space_of.py_func(its, number, address)]
+            assert space == names[its_space(its, number, address)]
             found.add(space)
     assert ELSEWHERE in found

@@ -145,8 +145,11 @@ def test_slices_are_asked_for_what_the_replay_of_the_sample_counted() -> None:
 
 
 def with_dram(used: float, data_sectors: float, sampled_sectors: float) -> tuple[dict[str, float | None], float]:
-    """Metrics of all warps that miss ``data_sectors`` where the sample's replay misses as many as its model, and the
-    cycles of the sample."""
+    """Metrics of all warps, which miss so many sectors, and the sample's cycles.
+
+    data_sectors     that all warps miss in the model.
+    sampled_sectors  that the sample misses, in the model and in its replay.
+    """
     gpu, replayed = load("mobile"), replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
     part = Traffic(100.0, sampled_sectors, 0.0, 0.0, 0.0, 200.0, 50.0)
     totals = dict.fromkeys(COUNTED, 0.0) | replayed.totals
