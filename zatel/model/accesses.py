@@ -22,7 +22,6 @@ LANES = 32
 GLOBAL, ELSEWHERE, LOCAL, GENERIC = range(4)
 SPACES = {"shared": ELSEWHERE, "const": ELSEWHERE, "param": ELSEWHERE, "local": LOCAL, "generic": GENERIC}
 SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
-FAR = 1 << 62  # beyond all addresses
 
 
 class Static(NamedTuple):
@@ -76,7 +75,7 @@ def read_static(trace: Trace) -> Static:
     local_end = local + (SASS_LOCAL_BYTES if is_sass else own * threads)
     shared_end = local if is_sass else shared + int(kernel["shared_bytes"])
     if is_sass and not (shared and local):
-        shared, shared_end = 0, FAR
+        shared, shared_end = 0, 1 << 62
     stores = classes == "store"
     return Static(table["access_bytes"].astype(np.int64), stores, space, local, local_end, own, shared, shared_end)
 

@@ -145,7 +145,7 @@ def test_slices_are_asked_for_what_the_replay_of_the_sample_counted() -> None:
 
 
 def with_dram(used: float, data_sectors: float, sampled_sectors: float) -> tuple[dict[str, float | None], float]:
-    """Metrics of all warps, which miss so many sectors, and the sample's cycles.
+    """Metrics of all warps from made-up traffic, and the sample's cycles.
 
     data_sectors     that all warps miss in the model.
     sampled_sectors  that the sample misses, in the model and in its replay.
