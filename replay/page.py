@@ -114,8 +114,8 @@ threads of a warp run together where they are in the same block of the same dept
 Every thread runs the instructions and accesses of the trace. Traces without a call are replayed as they are. A trace of
 several launches, with textures or with `predicates` is refused, and so are classes of work. Pixels have no costs of
 their own then, for a lane has no pixel. Estimates and predictions refuse such a GPU, since a part of the warps cannot
-tell what windows gain; `python -m tools.reorder` writes a trace with its reorders carried out, which estimates take.
-Decoded rows of the moved trace stay in memory.
+tell what windows gain; `python -m tools.reorder` writes a trace with its reorders carried out, which
+estimates take; predictions need the pixels that it lacks. Decoded rows of the moved trace stay in memory.
 
 """
 DESCRIPTION_TEXT = """\

@@ -9,6 +9,7 @@ from rayplay.formats.guard.command import add_instructions, add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.hypa.verbs import add_network, network
+from rayplay.tracer.graphics.choices import TARGETS, VARYINGS
 
 DESCRIPTION = """Run ray-tracing programs on a scene, or compute kernels on buffers, and write what every warp did
 as a trace: blocks visited, addresses accessed, rays traced and the BVH records they fetched."""
@@ -47,8 +48,6 @@ BVH_HELP = (
 RULES = ("hardware", "crisp")
 TEXTURE_FORMATS = ("rgba8", "bc1", "bc3", "astc")
 TILINGS = ("linear", "block", "crisp")
-VARYINGS = ("l2", "chip")
-TARGETS = ("rgba32f", "rgba8")
 FILTERS = ("file", "nearest", "bilinear", "trilinear")
 PROGRAM_VARIANTS = ("optimised", "vulkan-sim")
 PREVIEW_SAMPLES = 64

@@ -54,7 +54,7 @@ def hardware(quantity: str) -> dict[str, float]:
 
 
 def errors(values: Sequence[Value], quantity: str) -> dict[str, float]:
-    """Mean distance from the RTX 3070's rate, by each variant that has all the pictures."""
+    """Mean distance from the RTX 3070's rate, by each variant that has all the pictures of ``PAPER``."""
     known = hardware(quantity)
     found = {
         variant: {case.graphics: one for case, one in singles(values, NAME, quantity, variant=variant).items()}
@@ -64,12 +64,12 @@ def errors(values: Sequence[Value], quantity: str) -> dict[str, float]:
     return {
         variant: mean(abs(rates[name] - known[name]) for name in sorted(pictures))
         for variant, rates in found.items()
-        if pictures <= rates.keys()
+        if pictures and pictures <= rates.keys()
     }
 
 
 def findings(values: Sequence[Value]) -> Iterator[Finding]:
-    """Distance from an RTX 3070's counters, with varyings in the L2 and on chip."""
+    """Distance from an RTX 3070's counters, with varyings in the L2 and on chip; not to be said where pictures miss."""
     if not singles(values, NAME, CYCLES):
         return
     sizes = {case.size for case in singles(values, NAME, CYCLES)}
@@ -79,8 +79,8 @@ def findings(values: Sequence[Value]) -> Iterator[Finding]:
         text = ", ".join(f"{name} {100 * one:.1f}" for name, one in found.items())
         yield Finding(
             "new", f"With varyings on chip {title} of the L2 comes nearer to the RTX 3070's",
-            found[ON_CHIP] < found[PAPER] if sizes <= measured else None, "-",
-            f"mean distance in points: {text}", "other meshes, maps and cameras",
+            found[ON_CHIP] < found[PAPER] if sizes <= measured and ON_CHIP in found else None, "-",
+            f"mean distance in points: {text}" if text else "-", "other meshes, maps and cameras",
         )  # fmt: skip
 
 

@@ -194,6 +194,12 @@ def test_data_on_chip_are_held_against_the_hardwares_rates() -> None:
     assert traffic.errors(values, traffic.TEXTURE_PART)[traffic.ON_CHIP] == pytest.approx(0.2)
     _, lines = traffic.table(values)
     assert [line[1] for line in lines] == [traffic.PAPER, traffic.ON_CHIP]
+    more = [one._replace(case=one.case._replace(graphics="PT")) for one in values if one.case.variant == traffic.PAPER]
+    assert verdicts(traffic, values + more) == [None, None]  # PT is not on chip
+    assert traffic.errors(values + more, traffic.COUNTED).keys() == {traffic.PAPER}
+    for variant, said in ((traffic.PAPER, "mean distance in points: in the L2 30.0"), (traffic.ON_CHIP, "-")):
+        found = list(traffic.findings([one for one in values if one.case.variant == variant]))
+        assert ([one.holds for one in found], found[0].here) == ([None, None], said)
     assert lines[0][5] == f"{100 * share - 30:.1f} / {100 * share:.1f}"
 
 

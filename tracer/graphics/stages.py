@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.strict import check_choice
+from rayplay.tracer.graphics.choices import TARGETS, VARYINGS
 from rayplay.tracer.graphics.environment import place_environment
 from rayplay.tracer.graphics.fragments import BESIDE, COLOUR_BYTES, Target, lend_varyings, lend_window
 from rayplay.tracer.graphics.frame import surface_values, view_values
@@ -43,9 +45,6 @@ from rayplay.tracer.scenes.textured import Draw, TexturedScene
 BACKGROUND = (0.45, 0.55, 0.7, 1.0)
 COORDINATES = "coordinates"
 """The varying that decides levels of detail by CRISP's rules."""
-VARYINGS = ("l2", "chip")
-TARGETS = {"rgba32f": 16, "rgba8": 4}
-"""Bytes of a pixel."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,13 @@ class Rules:
     merges: bool = False
     """Whether fragment shaders also make the traffic of depth tests and blending."""
     varyings: str = "l2"
-    """Where the trace has outputs of vertices and inputs of fragments: in the L2, or on chip, in shared memory."""
+    """One of ``VARYINGS``: where outputs of vertices and inputs of fragments lie, in the L2 or in shared memory."""
     target: str = "rgba32f"
-    """What a pixel of the target takes in the trace."""
+    """One of ``TARGETS``: what a pixel of the target takes in the trace."""
+
+    def __post_init__(self) -> None:
+        for name, known in (("varyings", VARYINGS), ("target", TARGETS)):
+            check_choice(getattr(self, name), known, name)
 
 
 @dataclass

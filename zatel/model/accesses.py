@@ -3,10 +3,11 @@
 Global memory keeps its addresses. Local memory is interleaved: word w of all threads of an SM lies together, so a word
 of a warp is one line. The line depends on the warp's slot, so the stream names it by its word and ``traffic.in_order``
 adds the slot. A sector that a store does not write in full must be fetched before it is read (lazy fetch on read), so
-stores mark the sectors they write in full. Shared and constant memory do not reach the L1. Source:
-``docs/sources/accel-sim.md#coalescing, #l1-front-end``.
+stores mark the sectors they write in full. Shared and constant memory do not reach the L1. The first lane's address
+tells the space of a generic access, as in the replay. Source: ``docs/sources/accel-sim.md#coalescing, #l1-front-end``.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +20,15 @@ WRITE = 16  # bit of ``sectors`` above the bits of the four sectors
 FULL_SHIFT = 8  # first of four bits: sectors that a store writes in full
 LANES = 32
 GLOBAL, ELSEWHERE, LOCAL, GENERIC = range(4)
-SPACES = {"global": GLOBAL, "shared": ELSEWHERE, "const": ELSEWHERE, "param": ELSEWHERE, "local": LOCAL}
+SPACES = {"shared": ELSEWHERE, "const": ELSEWHERE, "param": ELSEWHERE, "local": LOCAL, "generic": GENERIC}
+SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
 
 
 class Static(NamedTuple):
-    """Bytes, store flag and space of each static instruction; bounds of local memory and a thread's bytes of it."""
+    """Bytes, store flag and space of each static instruction; a thread's bytes of local memory.
+
+    Local and shared memory have generic addresses from their ``begin`` to before their ``end``.
+    """
 
     access_bytes: np.ndarray
     stores: np.ndarray
@@ -31,6 +36,8 @@ class Static(NamedTuple):
     local_begin: int
     local_end: int
     thread_bytes: int
+    shared_begin: int
+    shared_end: int
 
 
 class Rows(NamedTuple):
@@ -53,13 +60,24 @@ class Accesses(NamedTuple):
 
 
 def read_static(trace: Trace) -> Static:
-    """Read the memory behaviour of the instructions of a trace's first launch."""
-    table, kernel = trace.read("instructions"), trace.read("kernels")
-    space = np.array([SPACES.get(name, GENERIC) for name in table["memory_space"].astype(str)], np.int64)
-    begin, thread_bytes = int(kernel["local_base"][0]), int(kernel["local_bytes"][0])
-    end = begin + thread_bytes * trace.rows("warps") * LANES
-    stores = table["operation_class"].astype(str) == "store"
-    return Static(table["access_bytes"].astype(np.int64), stores, space, begin, end, thread_bytes)
+    """Read the memory behaviour of the instructions of a trace's first launch.
+
+    As Accel-Sim takes SASS: local memory follows shared memory, without both bases all generic accesses are shared, and
+    atomics are global.
+    """
+    table, kernels = trace.read("instructions"), trace.read("kernels")
+    kernel = {name: column[0] for name, column in kernels.items()}
+    is_sass, classes = str(kernel["source"]) == "sass", table["operation_class"].astype(str)
+    space = np.array([SPACES.get(name, GLOBAL) for name in table["memory_space"].astype(str)], np.int64)
+    space[is_sass & (classes == "atomic") & (space == GENERIC)] = GLOBAL
+    local, shared, own = (int(kernel[name]) for name in ("local_base", "shared_base", "local_bytes"))
+    threads = math.prod(int(kernel[f"{of}_{axis}"]) for of in ("grid", "block") for axis in "xyz")
+    local_end = local + (SASS_LOCAL_BYTES if is_sass else own * threads)
+    shared_end = local if is_sass else shared + int(kernel["shared_bytes"])
+    if is_sass and not (shared and local):
+        shared, shared_end = 0, 1 << 62
+    stores = classes == "store"
+    return Static(table["access_bytes"].astype(np.int64), stores, space, local, local_end, own, shared, shared_end)
 
 
 class Room:
@@ -109,15 +127,12 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     for row in range(rows.instruction.size):
         start, hint, before, inside, first = end, end, -1, 0, end
         of, place, lanes, address = rows.instruction[row], rows.offset[row], rows.lane_mask[row], np.int64(0)
-        size = max(static.access_bytes[of], 1)
+        size, space = max(static.access_bytes[of], 1), space_of(static, of, rows.address[place] if lanes else 0)
         for lane in range(LANES):
             if not (lanes >> lane) & 1:
                 continue
             previous, address = address, rows.address[place]
             place += 1
-            space = static.space[of]
-            if space == GENERIC:
-                space = LOCAL if static.local_begin <= address < static.local_end else GLOBAL
             if space == LOCAL:
                 if before < 0 or address - previous != (lane - before) * static.thread_bytes:
                     inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
@@ -128,9 +143,7 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
                     hint += 1
                     end = max(end, hint)
                 before = lane
-                continue
-            before = -1
-            if space == GLOBAL:
+            elif space == GLOBAL:
                 end, hint = touch_global(address, size, only, start, end, hint, out, words)
         for further in range(place, rows.offset[row + 1]):
             line, word = rows.address[further] >> 7, rows.address[further] >> 2 & 31
@@ -140,6 +153,19 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
             mark_stores(start, end, out, words)
         out.offset[row + 1] = end
     return end
+
+
+@loop
+def space_of(static: Static, of: int, address: int) -> int:
+    """Space of an access of the instruction ``of`` whose first lane has this address; never ``GENERIC``."""
+    space = int(static.space[of])
+    if space == GENERIC:
+        space = GLOBAL
+        if static.shared_begin <= address < static.shared_end:
+            space = ELSEWHERE
+        elif static.local_begin <= address < static.local_end:
+            space = LOCAL
+    return space
 
 
 @loop

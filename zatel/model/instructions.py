@@ -13,10 +13,15 @@ def traces_rays(trace: Trace) -> bool:
 
 
 class SharedLines:
-    """Lines of global memory in ascending order and the first warp that asks for each, int64, gathered in order."""
+    """Lines of global memory that warps ask for, and the first warp that asks for each.
+
+    Batches of warps come in order. Their lines wait until they are as many as those merged before, so that all merges
+    together sort a few times as many rows as there are, not all lines once a batch.
+    """
 
     def __init__(self, trace: Trace) -> None:
-        self.line = self.warp = np.zeros(0, np.int64)
+        self._pieces = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]  # the first one is merged
+        self._waiting = 0
         blocks = trace.read("blocks", ["first_instruction", "instruction_count"])
         self._first = blocks["first_instruction"].astype(np.int64)
         self._length = blocks["instruction_count"].astype(np.int64)
@@ -39,13 +44,21 @@ class SharedLines:
             return access
         owner, real = np.repeat(accesses.warp, np.diff(accesses.offset)), accesses.line < LOCAL_LINES
         line, at = np.unique(accesses.line[real], return_index=True)
-        warp = np.concatenate([self.warp, owner[real][at]])
-        self.line, at = np.unique(np.concatenate([self.line, line]), return_index=True)
-        self.warp = warp[at]
+        self._pieces.append((line, owner[real][at]))
+        self._waiting += len(line)
+        if self._waiting > len(self._pieces[0][0]):
+            self.merged()
         begins = np.searchsorted(accesses.warp, np.arange(first, last))
         row = np.repeat(begins, count[first:last]) + access
         before: np.ndarray = self._before(first, last, tables["visits"], tables["accesses"])[row]
         return before
+
+    def merged(self) -> tuple[np.ndarray, np.ndarray]:
+        """All lines so far in ascending order, and the first warp that asks for each: int64[lines] both."""
+        line, warp = (np.concatenate(columns) for columns in zip(*self._pieces, strict=True))
+        line, at = np.unique(line, return_index=True)  # of equal lines the first one
+        self._pieces, self._waiting = [(line, warp[at])], 0
+        return self._pieces[0]
 
     def _before(self, first: int, last: int, visits: Columns, accesses: Columns) -> np.ndarray:
         """Instructions that a warp issues before each access, int64[accesses]."""

@@ -24,16 +24,18 @@ class Phases(NamedTuple):
 
     first   int64[warps + 1], index of each warp's first phase (accesses, so an even index).
     length  int64[phases], steps: accesses, or records on the longest path of a trace call's rays. Either may be 0.
+    cta     int64[CTAs + 1], each CTA's first warp, and the number of warps; a CTA may have fewer than it has places.
     """
 
     first: np.ndarray
     length: np.ndarray
+    cta: np.ndarray
 
 
 class Machine(NamedTuple):
     """SMs and memory controllers of a GPU, warp slots of an SM (``places``), and warp slots of its RT units.
 
-    warps  of a CTA, which share an SM; a multiple of them are the slots.
+    warps  that a CTA has places for, which share an SM; a multiple of them are the slots.
     """
 
     sms: int
@@ -61,7 +63,7 @@ class Run(NamedTuple):
     """State of the simulation.
 
     phase, end           of each slot: its phase, and the end of its warp's phases.
-    live                 of each CTA's slots, how many of its warps have not ended.
+    live                 of each place for a CTA, how many of its warps have not ended.
     busy                 of each SM, the warps in its RT units.
     ring, head, waiting  queue of slots that wait for the SM's RT units.
     """
@@ -99,21 +101,26 @@ def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 
     ctas = np.zeros(len(places) // machine.warps, np.int64)
     state = Run(places.copy(), places, ctas, sms.copy(), ring, sms.copy(), sms)
     begins, place = np.zeros(len(phases.length)), np.zeros(len(warps), np.int64)
-    ended, resident = run(phases, np.flatnonzero(warps), machine.slots, machine.warps, cost, state, begins, place)
+    rows = np.unique(np.concatenate([[0], np.cumsum(warps)])[phases.cta])  # CTAs outside have no rows
+    ended, resident = run(phases, np.flatnonzero(warps), rows, machine.slots, machine.warps, cost, state, begins, place)
     return Schedule(begins, place, ended, resident / (machine.sms * ended) if ended else 0.0)
 
 
 @loop
 def run(
-    phases: Phases, warps: np.ndarray, slots: int, together: int, cost: float, state: Run, begins: np.ndarray,
-    place_of: np.ndarray,
+    phases: Phases, warps: np.ndarray, rows: np.ndarray, slots: int, together: int, cost: float, state: Run,
+    begins: np.ndarray, place_of: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Fill ``begins`` and ``place_of``; return the end of the last warp and the sum of all warps' resident times."""
+    """Fill ``begins`` and ``place_of``; return the end of the last warp and the sum of all warps' resident times.
+
+    rows  int64[CTAs + 1], of each CTA's first warp among ``warps``.
+    """
     sms, following, now, resident = len(state.busy), 0, 0.0, 0.0
     events = [(0.0, 0)][:0]  # ends of phases: time and warp slot
-    for cta in range(min(len(state.live), len(warps) // together)):
-        take(phases, warps[following : following + together], cta, 0.0, slots, cost, state, events, begins, place_of)
-        following += together
+    for cta in range(min(len(state.live), len(rows) - 1)):
+        own = warps[rows[cta] : rows[cta + 1]]
+        take(phases, own, together, cta, 0.0, slots, cost, state, events, begins, place_of)
+        following += 1
     while events:
         live = len(events) + state.waiting.sum()
         resident += live * (events[0][0] - now)
@@ -134,24 +141,23 @@ def run(
             continue
         cta = place // sms // together * sms + sm
         state.live[cta] -= 1
-        if not state.live[cta] and following < len(warps):
-            take(
-                phases, warps[following : following + together], cta, now, slots, cost, state, events, begins, place_of
-            )
-            following += together
+        if not state.live[cta] and following < len(rows) - 1:
+            own = warps[rows[following] : rows[following + 1]]
+            take(phases, own, together, cta, now, slots, cost, state, events, begins, place_of)
+            following += 1
     return now, resident
 
 
 @loop
 def take(
-    phases: Phases, warps: np.ndarray, cta: int, now: float, slots: int, cost: float, state: Run, events: Events,
-    begins: np.ndarray, place_of: np.ndarray,
+    phases: Phases, warps: np.ndarray, together: int, cta: int, now: float, slots: int, cost: float, state: Run,
+    events: Events, begins: np.ndarray, place_of: np.ndarray,
 ) -> None:  # fmt: skip
     """Start the warps of a CTA in the slots numbered ``cta``: SM after SM, then further slots of each."""
     sms = len(state.busy)
     state.live[cta] = len(warps)
     for row, warp in enumerate(warps):
-        place = (cta // sms * len(warps) + row) * sms + cta % sms
+        place = (cta // sms * together + row) * sms + cta % sms
         place_of[warp] = place
         state.phase[place], state.end[place] = phases.first[warp], phases.first[warp + 1]
         begin(phases, place, now, slots, cost, state, events, begins)

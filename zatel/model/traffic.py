@@ -119,9 +119,16 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
     columns = [list(column) for column in zip(*pieces, strict=True)]
     del pieces
     step, lines, asked = (joined(column) for column in columns)
-    owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths))
-    known = nodes.first if is_traced else shared.warp
-    return Stream(steps, owned, count, step, lines, asked, shift, known, records, issued, executed, shared.line)
+    owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths), first_warps(trace))
+    line, warp = shared.merged()
+    known = nodes.first if is_traced else warp
+    return Stream(steps, owned, count, step, lines, asked, shift, known, records, issued, executed, line)
+
+
+def first_warps(trace: Trace) -> np.ndarray:
+    """Each CTA's first warp in a trace of one launch, and the number of warps: int64[CTAs + 1]."""
+    cta = trace.read("warps", ["cta_id"])["cta_id"].astype(np.int64)
+    return np.append(np.flatnonzero(np.diff(cta, prepend=-1)), len(cta))
 
 
 def _nodes(trace: Trace) -> Nodes:

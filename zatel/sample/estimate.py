@@ -192,9 +192,11 @@ def replay_samples(
     matched = find_machines(gpus, machines, work, chosen, rows, rules)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
-    part = as_source(trace, rows, chosen, all(gpu.memory.copies == "whole" for gpu in gpus))
+    copied = [gpu.memory.copies == "whole" for gpu in gpus]
+    sources = {has_copies: as_source(trace, rows, chosen, has_copies) for has_copies in sorted(set(copied))}
     cost = work.cpu_seconds, time.process_time() - begun
-    jobs = [(part, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
+    lengths = [_interval(steps, part) for _, part in machines]
+    jobs = [(sources[one], gpu, length) for one, gpu, length in zip(copied, scaled, lengths, strict=True)]
     outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
     return [Outcome(work.stream, chosen, cost, *outcome) for outcome in outcomes]
 

@@ -40,8 +40,9 @@ def extrapolate(
     time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits)
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
-    cycles = max(time.cycles, used * sampled * more)  # the DRAM's channels move data all the time, at most
-    expected = used * sampled * more / cycles
+    moving = max(used * sampled * more, data_cycles(gpu, expected_traffic))
+    cycles = max(time.cycles, moving)  # the DRAM's channels move data all the time, at most
+    expected = moving / cycles
     efficiency = float(found["dram_efficiency"] or 0)
     return found | {
         "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
@@ -105,6 +106,11 @@ def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
     dram = gpu.dram.latency_cycles + ticks * gpu.sm.clock_khz / gpu.dram.clock_khz
     missed = [(of.l1_miss_rate, of.l1_miss_rate * of.read_misses / max(of.reads, 1.0)) for of in (expected, counted)]
     return gpu.l2.latency_cycles * (missed[0][0] - missed[1][0]) + dram * (missed[0][1] - missed[1][1])
+
+
+def data_cycles(gpu: Gpu, expected: Traffic) -> float:
+    """Cycles in which all DRAM channels together move the sectors of ``expected``, at their peak."""
+    return expected.dram_sectors * SECTOR_BYTES / gpu.dram_bytes_per_second * gpu.sm.clock_khz * 1000
 
 
 def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:

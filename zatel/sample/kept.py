@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.dataset.memory import MemorySource
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard import sealed
 from rayplay.formats.guard.code_cache import FILES
@@ -35,11 +34,12 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Kept:
-    """The objects of one trace. A trace in memory has none, as nothing names its content, nor has ``None``."""
+    """The objects of one trace. A trace with rows in no file has none, as nothing names them, nor has ``None``."""
 
     def __init__(self, trace: Trace | None) -> None:
-        unknown = trace is None or isinstance(trace.source, MemorySource)
-        self._trace = None if unknown or trace is None else trace_identity(trace)
+        entries = [entry for of_one in trace.manifest.tables.values() for entry in of_one] if trace else []
+        is_filed = all(entry.bytes for entry in entries if entry.rows)
+        self._trace = trace_identity(trace) if trace and is_filed else None
 
     def load(self, name: str, *inputs: Any) -> Arrays | None:
         """The arrays kept as ``name`` for these inputs; ``None`` when they are missing or were changed."""
@@ -95,13 +95,13 @@ def packed(stream: Stream) -> Arrays:
     """The fields of a stream by name."""
     plain = stream._asdict()
     phases = plain.pop("phases")
-    return plain | {"shift": np.array(stream.shift), "phase_first": phases.first, "phase_length": phases.length}
+    return plain | {"shift": np.array(stream.shift)} | {f"phase_{name}": of for name, of in phases._asdict().items()}
 
 
 def unpacked(arrays: Arrays) -> Stream:
     """The stream of which ``packed`` gave the fields."""
     plain = dict(arrays)
-    phases = Phases(plain.pop("phase_first"), plain.pop("phase_length"))
+    phases = Phases(*(plain.pop(f"phase_{name}") for name in Phases._fields))
     return Stream(**plain | {"shift": int(arrays["shift"]), "phases": phases})  # type: ignore[arg-type]
 
 

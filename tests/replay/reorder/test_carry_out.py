@@ -1,5 +1,7 @@
 """Reorders that a replay carries out: threads keep their work, warps get fuller, state and sort cost what they say."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,8 @@ from rayplay.replay.reorder.paths import code_of, dealt, paths_of, run_together
 from rayplay.replay.reorder.spec import KEYS, Spec
 from rayplay.replay.run.driver import simulate
 from rayplay.tracer.render import Request, render
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.paper.predict import predict
 from rayplay.zatel.sample.estimate import estimate_many
 from tests.reference.reorder_slow import SlowReorder
 from tools.gallery import ROOT, figures_of
@@ -246,3 +250,17 @@ def test_what_cannot_be_reordered_is_one_line(plain: Trace) -> None:
         carried_out(made, Spec(8, "path", 0, 0), None)
     with pytest.raises(UserError, match=r"kernel .* needs 32 warps a CTA, but an SM has sm\.warps = 16"):
         simulate(plain, load("mobile", ["reorder.window_warps=32", "sm.warps=16"]))
+
+
+def test_estimates_sample_whole_windows_and_predictions_lack_pixels(tmp_path: Path) -> None:
+    render(Request("wknd", PROGRAM, None, tmp_path / "t.trace", WIDTH, 34, samples=1))
+    made = moved(open_trace(tmp_path / "t.trace"), 3)  # 34 warps: the last window has one
+    windows = made.read("warps")["cta_id"]
+    assert np.bincount(windows).tolist() == [3] * 11 + [1]
+    whole, part = (estimate_many(made, [load("mobile")], fraction)[0] for fraction in (1.0, 0.7))
+    summary = simulate(made, load("mobile")).summary
+    assert all(value == summary[name]["value"] for name, value in whole.metrics.items())
+    assert 0 < part.warps.sum() < 34
+    assert np.isin(windows, windows[part.warps]).tolist() == part.warps.tolist()
+    with pytest.raises(UserError, match="says no pixel of any thread"):
+        predict(made, load("mobile"), Options())

@@ -8,7 +8,10 @@ import pytest
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.check import validate
+from rayplay.tracer.__main__ import parser
+from rayplay.tracer.graphics.choices import TARGETS, VARYINGS
 from rayplay.tracer.graphics.stages import Picture, Rules
 from rayplay.tracer.graphics.traffic import ELSEWHERE, WINDOW, OnChip
 from rayplay.tracer.scenes.gltf.surfaces import Surface
@@ -90,6 +93,16 @@ def test_rows_of_other_ctas_stay_in_memory() -> None:
     assert found.tolist() == [
         int(ELSEWHERE), first, first + 511, int(ELSEWHERE), first + 512, int(ELSEWHERE), int(ELSEWHERE)
     ]  # fmt: skip
+
+
+def test_choices_are_checked_and_the_commands() -> None:
+    for name, wrong, near in (("varyings", "chips", "chip"), ("target", "rgba16", "rgba8")):
+        with pytest.raises(UserError, match=f"{name}: unknown name '{wrong}'.*{near}"):
+            Rules(**{name: wrong})  # type: ignore[arg-type]
+    for varyings in VARYINGS:
+        for target in TARGETS:
+            options = parser().parse_args(["draw", "cornell", "--varyings", varyings, "--target", target])
+            assert (options.varyings, options.target) == (varyings, target)
 
 
 def test_crisps_rules_have_varyings_on_chip_too(tmp_path: Path) -> None:

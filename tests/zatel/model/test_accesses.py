@@ -31,9 +31,10 @@ def slow_stream(trace: Trace) -> list[list[tuple[int, dict[int, int]]]]:
             words: dict[int, set[int]] = {}
             begin, own = int(kernel["local_base"][0]), int(kernel["local_bytes"][0])
             space = str(static["memory_space"][of])
+            if space == "generic":  # as its first lane's
+                space = "local" if 0 <= int(addresses[0]) - begin < own * 32 * trace.rows("warps") else "global"
             for lane, address in zip(lanes, addresses.tolist(), strict=True):
-                inside = address - begin if own else address
-                local = space == "local" or (space == "generic" and 0 <= inside < own * 32 * trace.rows("warps"))
+                inside, local = address - begin if own else address, space == "local"
                 for byte in range(int(static["access_bytes"][of]) * (space not in ("shared", "const"))):
                     if local:
                         word = LOCAL_LINES + (inside % own if own else inside) // 4 + byte // 4

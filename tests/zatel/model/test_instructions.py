@@ -13,15 +13,16 @@ from rayplay.replay.gpu.description import load
 from rayplay.zatel.__main__ import parser
 from rayplay.zatel.changes.paired import change_intervals
 from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.instructions import SharedLines
 from rayplay.zatel.model.schedule import Machine, Phases, schedule
 from rayplay.zatel.model.sizes import read_sizes
 from rayplay.zatel.model.traffic import read_stream
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.sample.estimate import estimate, read_work
+from rayplay.zatel.sample.estimate import estimate, estimate_many, read_work
 from rayplay.zatel.sample.forecast import population
 from rayplay.zatel.sample.machine import check_inputs, machine_for
 from rayplay.zatel.sample.model_error import alike, read_table
-from rayplay.zatel.sample.rows import read_rows
+from rayplay.zatel.sample.rows import as_source, read_rows
 from rayplay.zatel.sample.whole import is_small, replay_whole
 
 GPU = ["sm.kernel_launch_cycles=100"]
@@ -34,6 +35,11 @@ def write(path: Path, ctas: int, *extra: str) -> Trace:
         tables.pop("fills")
     if "cooperative" in extra:
         tables["cooperative"] = {"kernel_id": np.zeros(1, np.uint32)}
+    return written(path, tables)
+
+
+def written(path: Path, tables: dict[str, dict[str, object]]) -> Trace:
+    """A trace of these tables."""
     with TraceWriter(path, {"command": "test"}, None) as writer:
         for name, columns in tables.items():
             writer.put(name, columns)
@@ -74,6 +80,25 @@ def test_a_request_comes_after_the_instructions_before_its_access(compute: Trace
         assert getattr(sizes, name).tolist() == getattr(stream, name).tolist()
 
 
+def test_lines_of_many_batches_are_sorted_a_few_times(compute: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, merge, merges = read_stream(compute), SharedLines.merged, list[list[int]]()
+
+    def counted(lines: SharedLines) -> tuple[np.ndarray, np.ndarray]:
+        merges.append([len(line) for line, _ in lines._pieces])
+        return merge(lines)
+
+    monkeypatch.setattr(SharedLines, "merged", counted)
+    monkeypatch.setattr("rayplay.zatel.model.traffic.WARPS_PER_BATCH", 2)
+    found = read_stream(compute)
+    for name in ("shared", "first", "step", "line", "issued"):
+        assert getattr(found, name).tolist() == getattr(whole, name).tolist()
+    batches = sum(len(pieces) - 1 for pieces in merges)
+    added = sum(sum(pieces[1:]) for pieces in merges)
+    assert batches == 40
+    assert len(merges) < batches / 2
+    assert sum(map(sum, merges)) <= 2 * added + len(whole.shared)
+
+
 def test_lines_that_other_ctas_ask_for_first_are_in_the_l2(compute: Trace) -> None:
     stream, chosen = read_stream(compute), np.repeat(np.arange(40) % 4 == 1, 2)
     owner = np.repeat(np.arange(len(chosen)), stream.requests)
@@ -85,11 +110,21 @@ def test_lines_that_other_ctas_ask_for_first_are_in_the_l2(compute: Trace) -> No
 
 def test_a_cta_waits_for_the_slots_of_a_whole_cta() -> None:
     # Two SMs with two slots each; CTAs of two warps of 2 and 5, 4 and 4, 1 and 1 instructions.
-    phases = Phases(np.arange(0, 13, 2), np.array([2, 0, 5, 0, 4, 0, 4, 0, 1, 0, 1, 0]))
+    length = np.array([2, 0, 5, 0, 4, 0, 4, 0, 1, 0, 1, 0])
+    phases = Phases(np.arange(0, 13, 2), length, np.arange(0, 7, 2))
     found = schedule(phases, np.ones(6, bool), Machine(2, 1, 2, 1, 2))
     assert found.place.tolist() == [0, 2, 1, 3, 1, 3]  # SM 1 ends its CTA at 4, before SM 0 at 5
     assert found.begins[::2].tolist() == [0, 0, 0, 0, 4, 4]
     assert found.steps == 5
+    # The second CTA lacks its second warp, so it ends at 4 and leaves both places to the third; without the first CTA
+    # the third takes SM 1.
+    fewer = Phases(np.arange(0, 11, 2), np.delete(length, [6, 7]), np.array([0, 2, 3, 5]))
+    found = schedule(fewer, np.ones(5, bool), Machine(2, 1, 2, 1, 2))
+    assert found.place.tolist() == [0, 2, 1, 1, 3]
+    assert found.begins[::2].tolist() == [0, 0, 0, 4, 4]
+    found = schedule(fewer, np.arange(5) > 1, Machine(2, 1, 2, 1, 2))
+    assert found.place.tolist() == [0, 0, 0, 1, 3]
+    assert found.begins[::2].tolist() == [0] * 5
 
 
 def test_all_ctas_are_the_full_replay(compute: Trace) -> None:
@@ -97,6 +132,32 @@ def test_all_ctas_are_the_full_replay(compute: Trace) -> None:
     found, full = estimate(compute, gpu, 1.0), replay_whole(compute, gpu)
     assert {name: found.metrics[name] for name in RULES} == {name: full.metrics[name] for name in RULES}
     assert machine_for(gpu, compute, 0.5).warps == 2
+
+
+def test_figures_of_a_gpu_do_not_depend_on_the_gpus_beside_it(compute: Trace) -> None:
+    gpus = [load("mobile", [*GPU, f"memory.copies={copies}"]) for copies in ("whole", "none")]
+    gpus.insert(1, load("mobile", [*GPU, "memory.copies=whole", "l1.latency_cycles=30"]))
+    work = read_work(compute, keep=False)
+    whole, slower, none = (one.metrics for one in estimate_many(compute, gpus, 0.5, 1, work))
+    assert [whole, slower] == [one.metrics for one in estimate_many(compute, gpus[:2], 0.5, 1, work)]
+    assert whole == estimate(compute, gpus[0], 0.5, 1, work).metrics
+    assert none == estimate(compute, gpus[2], 0.5, 1, work).metrics
+    assert whole["l2_miss_rate"] < none["l2_miss_rate"]
+
+
+def test_a_sample_begins_with_the_traces_own_copies(tmp_path: Path) -> None:
+    tables = make_tables(3, None, 8)
+    later = {"kernel_id": [0, 0, 1], "address": [4096, 0, 8192], "bytes": [64, 32, 128]}
+    trace = written(tmp_path / "copied.trace", tables | {"copies": later})
+    chosen = np.repeat(np.arange(8) % 2 == 0, 2)
+    rows = read_rows(trace, None, chosen, read_stream(trace))
+    rows = rows._replace(line=np.array([7, 2]), sectors=np.array([15, 1], np.uint8))
+    found = {has: as_source(trace, rows, chosen, has) for has in (True, False)}
+    read = {has: Trace(source, trace.layout).read("copies") for has, source in found.items()}
+    assert read[False]["address"].tolist() == [896, 256]
+    assert read[True]["address"].tolist() == [4096, 0, 896, 256]  # nothing of what comes after the launch
+    assert read[True]["bytes"].tolist() == [64, 32, 128, 32]
+    assert not read[True]["kernel_id"].any()
 
 
 def test_a_sample_of_ctas_has_intervals_without_a_value_for_rays(compute: Trace) -> None:

@@ -6,7 +6,8 @@ from rayplay.zatel.model.schedule import Machine, Phases, moments, schedule
 
 
 def phases(*warps: list[int]) -> Phases:
-    return Phases(np.cumsum([0, *map(len, warps)]), np.array([length for warp in warps for length in warp]))
+    length = np.array([length for warp in warps for length in warp])
+    return Phases(np.cumsum([0, *map(len, warps)]), length, np.arange(len(warps) + 1))
 
 
 def test_a_schedule_by_hand() -> None:

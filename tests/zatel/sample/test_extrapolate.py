@@ -9,9 +9,10 @@ from rayplay.replay.gpu.description import load
 from rayplay.zatel.model.schedule import Machine, Phases, moments, schedule
 from rayplay.zatel.model.traffic import Stream, Traffic
 from rayplay.zatel.model.windows import WINDOWS
-from rayplay.zatel.sample.extrapolate import all_cycles, later
+from rayplay.zatel.sample.extrapolate import all_cycles, extrapolate, later, rescale_efficiency
 from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
-from rayplay.zatel.sample.replay import Replayed
+from rayplay.zatel.sample.machine import Matched
+from rayplay.zatel.sample.replay import COUNTED, Replayed
 
 
 def test_a_step_takes_longer_where_caches_miss_more() -> None:
@@ -59,7 +60,8 @@ def busy(cycles: float) -> np.ndarray:
 
 IDLE = busy(0.0), busy(0.0)
 WARPS = 400
-PHASES = Phases(np.arange(0, 20 * WARPS + 1, 20), np.random.default_rng(5).integers(1, 30, 20 * WARPS))
+LENGTHS = np.random.default_rng(5).integers(1, 30, 20 * WARPS)
+PHASES = Phases(np.arange(0, 20 * WARPS + 1, 20), LENGTHS, np.arange(WARPS + 1))
 WHOLE, PART = Machine(4, 2, 8, 2), Machine(1, 2, 8, 2)
 CHOSEN, EVERYBODY = np.arange(WARPS) % 8 == 0, np.ones(WARPS, bool)
 
@@ -140,3 +142,49 @@ def test_slices_are_asked_for_what_the_replay_of_the_sample_counted() -> None:
     assert least_cycles(asked_for(20.0, 60.0), gpu, asked_more(part, half)).tolist() == [70.0] * WINDOWS
     assert asked_more(part, part._replace(reads=0.0, writes=0.0)) == 0.0
     assert asked_more(asked_for(0.0, 30.0), part) == 1.0
+
+
+def with_dram(used: float, data_sectors: float, sampled_sectors: float) -> tuple[dict[str, float | None], float]:
+    """Metrics of all warps from made-up traffic, and the sample's cycles.
+
+    data_sectors     that all warps miss in the model.
+    sampled_sectors  that the sample misses, in the model and in its replay.
+    """
+    gpu, replayed = load("mobile"), replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
+    part = Traffic(100.0, sampled_sectors, 0.0, 0.0, 0.0, 200.0, 50.0)
+    totals = dict.fromkeys(COUNTED, 0.0) | replayed.totals
+    totals |= {"l2_read_misses": sampled_sectors, "l2_read_hits": 100.0 - sampled_sectors}
+    names = ("gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency")
+    summary = replayed.summary | dict.fromkeys(names, 0.5)
+    summary |= {"bandwidth_utilisation": used, "dram_efficiency": 0.5 if used else None}
+    matched = Matched(1.0, part._replace(reads=1e9, read_misses=data_sectors), part)
+    found = extrapolate(
+        gpu, WHOLE, PART, stream_of(PHASES), 1e6, CHOSEN, matched, replayed._replace(totals=totals, summary=summary)
+    )
+    return found, float(replayed.summary["gpu_cycles"] or 0)
+
+
+def test_the_dram_bounds_the_cycles_where_it_moves_data_all_the_time() -> None:
+    found, sampled = with_dram(0.5, 1e6, 40.0)
+    assert found["gpu_cycles"] == pytest.approx(0.5 * sampled * 1e6 / 40.0)  # as many controllers in part and whole
+    assert found["bandwidth_utilisation"] == 1.0
+    # A sample that moved nothing: 32 B a sector at four channels' peak.
+    gpu = load("mobile")
+    found, _ = with_dram(0.0, 1e7, 0.0)
+    seconds = 1e7 * 32 / (gpu.memory.count * gpu.dram.bytes_per_second)
+    assert found["gpu_cycles"] == pytest.approx(seconds * gpu.sm.clock_khz * 1000)
+    assert found["bandwidth_utilisation"] == 1.0
+    free, _ = with_dram(0.0, 0.0, 0.0)
+    some, _ = with_dram(0.0, 1e4, 0.0)
+    assert free["bandwidth_utilisation"] == 0.0
+    assert 0.0 < some["bandwidth_utilisation"] < 1.0
+    seconds = 1e4 * 32 / (gpu.memory.count * gpu.dram.bytes_per_second)
+    assert some["bandwidth_utilisation"] == pytest.approx(seconds * gpu.sm.clock_khz * 1000 / some["gpu_cycles"])
+
+
+def test_an_efficiency_is_at_most_one() -> None:
+    assert rescale_efficiency(0.5, 0.25, 0.25) == pytest.approx(0.5)
+    # idle 0.5; twice the rate: 0.25 idle; six times: 1.5 / (1 - 0.5^6) would be above 1
+    assert rescale_efficiency(0.5, 0.25, 0.5) == pytest.approx(0.5 / 0.75)
+    assert rescale_efficiency(0.5, 0.25, 1.5) == 1.0
+    assert rescale_efficiency(0.0, 0.0, 0.5) == 0.0
