@@ -2,7 +2,7 @@
 
 A variable belongs to a thread and is known by its name, in all shaders: so payloads are passed. Hit attributes share
 one place whatever their names. Each takes a multiple of 256 B. Of 32 threads in the order of the pixels, a variable's
-places lie side by side, and then the next variable's, as Vulkan-Sim allocates them warp by warp.
+places lie side by side, and then the next variable's: so we infer that Vulkan-Sim's lie.
 Source: ``docs/sources/vulkan-sim.md#thread-variables``.
 """
 

@@ -11,6 +11,7 @@ from rayplay.ptx.vulkansim.code import PARAMETERS, Code
 from rayplay.ptx.vulkansim.layout import Key, Layout, make_layout
 from rayplay.ptx.vulkansim.lower import lower
 from rayplay.ptx.vulkansim.reader import Shader
+from rayplay.ptx.vulkansim.samplers import with_samplers
 
 HEAD = ".version 7.8\n.target sm_75\n.address_size 64\n.const .align 8 .b8 {symbol}[{bytes}];\n"
 """Of lowered modules: a target whose f32 instructions keep subnormal numbers, as Vulkan-Sim's do."""
@@ -41,6 +42,7 @@ def lower_pipeline(
         other = numbers.setdefault(shader.number, shader)
         if other is not shader:
             raise UserError(f"{shader.source}: number {shader.number} must be one shader's, {other.source} has it, too")
+    shaders = with_samplers(shaders)
     layout, pointers = make_layout(shaders, hits, formats)
     head = HEAD.format(symbol=PARAMETERS, bytes=layout.parameter_bytes)
     functions: dict[str, Function] = {}

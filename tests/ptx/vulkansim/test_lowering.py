@@ -11,6 +11,7 @@ from rayplay.ptx.text.printer import print_module
 from rayplay.ptx.vulkansim.layout import Key
 from rayplay.ptx.vulkansim.pipeline import Pipeline, lower_pipeline
 from rayplay.ptx.vulkansim.reader import is_dialect, parse_shader
+from rayplay.ptx.vulkansim.samplers import SAMPLER_SET
 
 HEAD = ".version 2.0\n.target sm_10, map_f64_to_f32\n// ubos: 1\n.entry MESA_SHADER_{kind}_func{number}_main () {{\n"
 LOOPS = {
@@ -26,6 +27,20 @@ LOOPS = {
         .reg .pred %run; run_intersection.pred %run, %counter, %done;
         @!%run bra skip_row;
         call_intersection_shader %counter;
+        skip_row:""",
+    "rows with data": """
+        .reg .pred %run; run_intersection.pred %run, %counter, %done;
+        @!%run bra skip_row;
+        .reg .b64 %address; get_intersection_shader_data_address %address, %counter;
+        .reg .u32 %primitive; ld.global.u32 %primitive, [%address];
+        .reg .u32 %instance; ld.global.u32 %instance, [%address + 4];
+        .reg .u32 %id; get_intersection_shaderID %id, %counter;
+        .reg .pred %skip; setp.ne.u32 %skip, %id, 5; @%skip bra skip_5;
+        call_intersection_shader %counter;
+        skip_5:
+        .reg .pred %other; setp.ne.u32 %other, %id, 6; @%other bra skip_6;
+        call_intersection_shader %counter;
+        skip_6:
         skip_row:""",
 }
 
@@ -95,6 +110,19 @@ def test_a_ray_is_one_trace_call_whichever_loops_stand_behind_it(loop: str) -> N
     assert opcodes(pipeline) == ["ld.const.u64", "mov.f32", "mov.f32", "_optix_trace_0", "ret"]
 
 
+def test_a_ray_whose_loops_name_no_result() -> None:
+    unnamed = trace(LOOPS["rows"]).replace(", %done;", ";")
+    assert instructions(lowered(unnamed)) == instructions(lowered(trace(LOOPS["rows"])))
+
+
+def test_a_closest_hit_shader_traces_a_ray_behind_a_branch() -> None:
+    branch = ".reg .pred %dark; .reg .f32 %z; setp.ge.f32 %dark, %z, %z; @%dark bra past;"
+    made = instructions(lowered(branch + trace(LOOPS["baseline"]) + "past:", "CLOSEST_HIT"))
+    (call,) = (n for n, text in enumerate(made) if "_optix_trace_0" in text)
+    (jump,) = (n for n, text in enumerate(made) if text.startswith("@%dark bra"))
+    assert jump < call
+
+
 def test_lines_are_the_lines_of_the_file() -> None:
     pipeline = lowered(trace(""))
     (function,) = pipeline.module.functions.values()
@@ -131,12 +159,23 @@ def test_the_module_is_ordinary_ptx() -> None:
     ("load_ray_instance_custom_index %f", ["call (%f), _optix_read_instance_id, ();"]),
     ("load_ray_t_min %f", ["call (%f), _optix_get_ray_tmin, ();"]),
     ("load_ray_t_max %f", ["call (%f), _optix_get_ray_tmax, ();"]),
+    ("mov.pred %p, %q", ["mov.pred %p, %q;"]),
+    ("or.pred %p, %p, %q", ["or.pred %p, %p, %q;"]),
+    ("setp.eq.u16 %p, %h, 1", ["setp.eq.u16 %p, %h, 1;"]),
+    ("mov.f64 %w, 0D0000000000000000", ["mov.f64 %w, 0D0000000000000000;"]),
+    ("neg.s64 %w, %w", ["neg.s64 %w, %w;"]),
+    ("cvt.rn.f32.u32 %f, %w", ["cvt.u32.u64 %t$0, %w;", "cvt.rn.f32.u32 %f, %t$0;"]),
+    ("cvt.s64.s32 %w, %f", ["cvt.s64.s32 %w, %f;"]),
+    ("cvt.u32.s64 %f, %w", ["cvt.u32.s64 %f, %w;"]),
+    ("cvt.rni.u32.f32 %f, %f", ["cvt.rni.u32.f32 %f, %f;"]),
+    ("selp.s32 %f, %s, %f, %p", ["selp.s32 %f, %s, %f, %p;"]),
+    ("setp.lt.s32 %p, %f, %s", ["setp.lt.s32 %p, %f, %s;"]),
     ("shader_clock %f, %s", ["mov.u64 %t$0, %clock64;", "mov.b64 {%f, %s}, %t$0;"]),
     ("load_ray_launch_size %f, %s, %f", [f"call ({r}), _optix_get_launch_dimension_{a}, ();"
                                          for r, a in (("%f", "x"), ("%s", "y"), ("%f", "z"))]),
 ])  # fmt: skip
 def test_an_instruction_and_its_meaning(written: str, made: list[str]) -> None:
-    declared = ".reg  .f32 %f; .reg .s32 %s; .reg .u64 %w; .reg .u16 %h; .reg .pred %p;\n"
+    declared = ".reg  .f32 %f; .reg .s32 %s; .reg .u64 %w; .reg .u16 %h; .reg .pred %p; .reg .pred %q;\n"
     kind = "CLOSEST_HIT" if any(call in text for call in OF_A_HIT for text in made) else "RAYGEN"
     assert instructions(lowered(declared + written + ";", kind))[:-1] == made
 
@@ -200,6 +239,20 @@ def test_a_texture_is_sampled_through_its_entry(stride: int) -> None:
     found = pipeline.layout.descriptors[0, 8]
     assert (found.kind, found.stride) == ("textures", stride)
     assert instructions(pipeline)[-2] == "tex.level.2d.v4.f32.f32 {%c, %c, %c, %c}, [%t$0, {%i, %c}], %c;"
+
+
+def test_samplers_in_a_variable_of_mode_2_are_the_scenes_textures() -> None:
+    """As the shaders of one public dump have them; other variables of that mode stay variables."""
+    body = """.reg .b64 %Own; rt_alloc_mem %Own, 4, 2; .reg .b64 %Samplers; rt_alloc_mem %Samplers, 4, 2; .reg .f32 %c;
+        .reg .u32 %i; .reg .u64 %step; mul.wide.u32 %step, %i, 32; .reg .b64 %t; add.u64 %t, %Samplers, %step;
+        txl %t, %t, %c, %c, %c, %c, %c, %c, %c; ld.global.f32 %c, [%Own];"""
+    pipeline = lowered(body, "CLOSEST_HIT")
+    (key,) = pipeline.layout.descriptors
+    found = pipeline.layout.descriptors[key]
+    assert (key, found.kind, found.stride) == ((SAMPLER_SET, 0), "textures", 32)
+    assert set(pipeline.layout.variables) == {"%Own"}
+    assert f"ld.const.u64 %Samplers, [vulkan+{found.offset}];" in instructions(pipeline)
+    assert sum("tex.level.2d" in text for text in instructions(pipeline)) == 1
 
 
 @pytest.mark.parametrize("operands", ["%a, 2", "%x, %y, %z, 2"])
