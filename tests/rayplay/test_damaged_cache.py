@@ -39,7 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """The cache of the tests, which other tests filled, with its key."""
     at = tmp_path_factory.mktemp("whole")
     files = {}
-    for name, words in (("launch", LAUNCH), ("replay", REPLAY), ("change", CHANGE)):
+    for name, words in (("first.trace", LAUNCH), ("first.result", REPLAY), ("first.json", CHANGE)):
         files[name], _ = runs(words, at / name, sealed_root().parent)
     shutil.copytree(sealed_root(), at / "sealed")
     return Whole(at, files)
@@ -74,10 +74,10 @@ def test_machine_code_of_a_program_that_was_damaged_is_made_again(tmp_path: Path
         else:
             os.truncate(path, 0 if damage == "empty" else path.stat().st_size // 2)
     again, warnings = runs(LAUNCH, tmp_path / "again.trace", cache)
-    assert again == whole.files["launch"]
+    assert again == whole.files["first.trace"]
     assert warnings
     assert all("is damaged; it is made again" in line for line in warnings)
-    assert runs(LAUNCH, tmp_path / "third.trace", cache) == (whole.files["launch"], [])
+    assert runs(LAUNCH, tmp_path / "third.trace", cache) == (whole.files["first.trace"], [])
 
 
 def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, whole: Whole) -> None:
@@ -87,10 +87,10 @@ def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, who
     for path in damaged:
         flip(path, random.Random(2))
     again, warnings = runs(REPLAY, tmp_path / "again.result", cache)
-    assert again == whole.files["replay"]
+    assert again == whole.files["first.result"]
     assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in damaged}
     assert len(set(warnings)) == len(warnings) > 0
-    assert runs(REPLAY, tmp_path / "third.result", cache) == (whole.files["replay"], [])
+    assert runs(REPLAY, tmp_path / "third.result", cache) == (whole.files["first.result"], [])
 
 
 def test_facts_of_a_trace_that_were_damaged_are_found_again(tmp_path: Path, whole: Whole) -> None:
@@ -101,10 +101,10 @@ def test_facts_of_a_trace_that_were_damaged_are_found_again(tmp_path: Path, whol
     for path in facts:
         flip(path, rng)
     again, warnings = runs(CHANGE, tmp_path / "again.json", cache)
-    assert again == whole.files["change"]
+    assert again == whole.files["first.json"]
     assert warnings
     assert {line.split(": ")[1] for line in warnings} <= {str(path) for path in facts}
-    assert runs(CHANGE, tmp_path / "third.json", cache) == (whole.files["change"], [])
+    assert runs(CHANGE, tmp_path / "third.json", cache) == (whole.files["first.json"], [])
 
 
 def test_without_a_cache_nothing_is_kept_anywhere_else(tmp_path: Path) -> None:

@@ -140,6 +140,6 @@ def test_a_forecast_takes_no_option_of_an_estimate_and_says_that_a_small_trace_i
     asked = zatel("estimate", trace, "--gpu", "mobile", "--forecast")
     assert asked.returncode == 0, asked.stderr
     assert re.search(r"^1 +1\.00", asked.stdout, re.MULTILINE)
-    assert "it is replayed whole" in asked.stdout
+    assert "the trace is replayed whole" in asked.stdout
     refused = zatel("estimate", trace, "--gpu", "mobile", "--forecast", "--target-error", "5%")
     assert (refused.returncode, "--forecast must not be given with --target-error" in refused.stderr) == (2, True)

@@ -89,13 +89,17 @@ def test_an_edit_discards_the_engine_or_stored_results_only_where_it_may_change_
 # Imported by modules with compiled functions for what Python does around them: errors, types in annotations, reading.
 NO_CODE = ("formats/guard", "formats/dataset", "formats/parquet", "formats/exchange/accelsim/sass_classes.py",
            "formats/place", "tracer/scenes", "replay/layers.py")  # fmt: skip
-OWN_DIGEST = ("tracer/free_space.py",)
+OWN_DIGEST = ("tracer/free_space.py", "replay/reorder/paths.py")
 DECORATORS = {"compiled", "inlined", "entry_point", "inlined_entry_point", "intrinsic", "callback", "cfunc", "loop"}
 
 
 @pytest.mark.parametrize(
     ("package", "sources", "besides"),
-    [("replay", ENGINE, ()), ("tracer", TRACER, OWN_DIGEST), ("zatel", ZATEL, ("replay/launch", "replay/gpu"))],
+    [
+        ("replay", ENGINE, OWN_DIGEST),
+        ("tracer", TRACER, OWN_DIGEST),
+        ("zatel", ZATEL, ("replay/launch", "replay/gpu", "replay/reorder")),
+    ],
 )
 def test_what_compiled_code_imports_is_in_its_digest(
     package: str, sources: Sequence[str], besides: tuple[str, ...]
