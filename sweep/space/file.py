@@ -15,6 +15,7 @@ METHODS = ("replay", "estimate", "predict")
 SENSES = ("min", "max")
 MODELS = ("characterised", "pipeline", "gatsim")
 MOST_POINTS = 1_000_000
+MOST_PIXELS = 65535  # of a picture's side
 
 
 def _at_least(least: float) -> dict[str, Any]:
@@ -33,6 +34,12 @@ def _known(names: tuple[str, ...]) -> dict[str, Any]:
     return {"check": check}
 
 
+def _is_size(value: str, place: Any) -> None:
+    width, _, height = value.partition("x")
+    if not all(side.isdecimal() and 0 < int(side) <= MOST_PIXELS for side in (width, height)):
+        raise UserError(f"{place}: must be WIDTHxHEIGHT, each 1 to {MOST_PIXELS}, found {value!r}")
+
+
 def _all_of(known: tuple[str, ...]) -> dict[str, Any]:
     def check(values: Any, place: Any) -> None:
         if not values:
@@ -49,7 +56,7 @@ class Scene:
 
     scene: str = field(metadata={"doc": "a name of rayplay scenes, or a scene file"})
     workload: str = "path-tracing"
-    size: str = "64x64"
+    size: str = field(default="64x64", metadata={"check": _is_size})
     samples: int = field(default=1, metadata=_at_least(1))
     bounces: int | None = None
     camera: str | None = None

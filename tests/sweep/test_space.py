@@ -73,6 +73,12 @@ def test_a_point_of_a_scene_is_counted_once_for_each_seed() -> None:
     assert len(found.points) - found.twins == 40_000
 
 
+@pytest.mark.parametrize("size", ["99999999999x9", "8", "8x", "0x8", "8x-1", "8x8x8"])
+def test_a_scene_has_a_size(size: str) -> None:
+    with pytest.raises(UserError, match=r"scenes\[0\]\.size: must be WIDTHxHEIGHT, each 1 to 65535, found '" + size):
+        given(tables(scenes=[{"scene": "cornell", "size": size}]))
+
+
 def test_what_a_scene_cannot_record_is_refused_by_name() -> None:
     with pytest.raises(UserError, match=r"record: unknown name 'distance'; did you mean 'distances'"):
         given(tables(scenes=[{"scene": "cornell", "record": "distance"}]))
