@@ -285,11 +285,11 @@ def _part(plan: Plan, number: int) -> float | None:
     given = plan.inputs[number]
     if given.size.million_rows < LEAST_MILLION_ROWS:
         return None
-    sweep = plan.space.sweep
-    if any("reorder.window_warps" in design for design in plan.space.designs):
+    sweep, designs = plan.space.sweep, plan.space.designs
+    base = [plan.gpus.built(gpu, sweep.plugins[0], designs[base_of(sweep, designs)]) for gpu in sweep.gpus]
+    if any("reorder.window_warps" in design for design in designs) or any(gpu.reorder.is_on for gpu in base):
         return None  # of warps that are dealt out again, some tell nothing of the others
-    built = plan.gpus.built(sweep.gpus[0], sweep.plugins[0], plan.space.designs[base_of(sweep, plan.space.designs)])
-    part = part_of(open_trace(location(given.path)), built)
+    part = part_of(open_trace(location(given.path)), base[0])
     return part if part is not None and part <= MOST_PART else None
 
 
