@@ -12,6 +12,7 @@ from rayplay.replay.gpu import reference_options as reference
 from rayplay.replay.gpu.description import FOLDER, LIKE, Gpu, find, load, read_description
 from rayplay.replay.layers import LAYERS
 from rayplay.replay.memory.dram.spec import GAPS
+from rayplay.replay.reorder.spec import KEYS
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.results.definitions import COUNTERS, FAMILIES, METRICS
 from rayplay.replay.results.stalls import FIRST_DISTANCE_CYCLES
@@ -107,9 +108,7 @@ threads of a warp run together where they are in the same block of the same dept
 
 | key | threads are sorted by |
 |---|---|
-| `path` | the blocks that a thread visits next, 16 of them: the most that a hint can tell |
-| `program` | the program that it runs next, such as a closest-hit or a miss program |
-| `none` | nothing: they stay in order, and close up where others have ended |
+{keys}
 
 Every thread runs the instructions and accesses of the trace. Traces without a call are replayed as they are. A trace of
 several launches, with textures or with `predicates` is refused, and so are classes of work. Pixels have no costs of
@@ -144,7 +143,7 @@ def page() -> str:
         *results(),
         *shared(),
         *sharing(),
-        REORDER_TEXT,
+        REORDER_TEXT.format(keys="\n".join(f"| `{name}` | {meaning} |" for name, meaning in KEYS.items())),
         *descriptions(),
         *derived(),
         *gaps(),

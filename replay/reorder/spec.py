@@ -16,7 +16,7 @@ from rayplay.replay.unit.schema import law, value
 KEYS = {
     "path": "the blocks that a thread visits next, 16 of them: the most that a hint can tell",
     "program": "the program that it runs next, such as a closest-hit or a miss program",
-    "none": "none: threads stay in order, and close up where others have ended",
+    "none": "nothing: they stay in order, and close up where others have ended",
 }
 VECTOR_BYTES = 16
 MOST_WINDOW_WARPS, MOST_STATE_BYTES, MOST_SORT_CYCLES = 32, 1024, 0xFFFF

@@ -9,8 +9,8 @@ from typing import Any
 from rayplay.formats.guard.errors import UserError, reason_of
 from rayplay.formats.guard.strict import build, check_choice, one_of
 from rayplay.formats.guard.text import read_toml
+from rayplay.tracer.__main__ import RECORDS
 
-RECORDS = ("visits", "distances", "culled")
 METHODS = ("replay", "estimate", "predict")
 SENSES = ("min", "max")
 MODELS = ("characterised", "pipeline", "gatsim")

@@ -1,10 +1,9 @@
 """Refresh of a DRAM channel: every ``refi`` ticks some banks, in turn, or all, close their rows and serve no request.
 
-A refresh begins once all of its banks are closed: open rows are precharged together, as soon as each of them may be, as
-far as commands before the refresh was due say.
-``rfc`` ticks later the banks may activate again. It takes its banks in the tick in which it is due, so that a request
-whose row it closed opens that again. Channels refresh in the same ticks. It is done when the channel next wakes, for
-nothing changes in between. JEDEC: JESD250 (GDDR6), JESD235 (HBM).
+A refresh takes its banks in the tick in which it is due. Open rows are precharged together, as soon as the commands
+before that tick let each of them; ``rfc`` ticks later the banks may activate again, also for a request whose row was
+closed. Channels refresh in the same ticks. The work is done when the channel next wakes, for nothing changes in
+between. JEDEC: JESD250 (GDDR6), JESD235 (HBM).
 """
 
 from rayplay.replay.jit.bits import compiled, inlined

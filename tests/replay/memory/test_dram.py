@@ -1,6 +1,7 @@
 """The DRAM channel: gates at t - 1 and t, order of events, and equality with the slow twin on random requests."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,15 @@ def random_spec(rng: np.random.Generator, scheduler: str) -> Spec:
     )
 
 
+def fills_of_both(spec: Spec, slices: int, requests: np.ndarray, closed: np.ndarray, cycles: int) -> Any:
+    """The engine's fills, which are the slow twin's, as its counters are."""
+    fills, counters = engine(spec, slices, requests, closed, cycles)
+    slow_fills, slow_counters = slow(spec, slices, requests, closed, cycles)
+    assert fills == slow_fills
+    assert {name: counters[name] for name in slow_counters} == slow_counters
+    return fills
+
+
 @pytest.mark.parametrize("scheduler", ["frfcfs", "fifo"])
 @pytest.mark.parametrize("seed", range(60))
 def test_every_event_is_that_of_the_slow_twin(seed: int, scheduler: str) -> None:
@@ -117,10 +127,7 @@ def test_every_event_is_that_of_the_slow_twin(seed: int, scheduler: str) -> None
     requests = random_requests(rng, 300, slices, spec)
     closed = rng.random((997, slices)) < rng.choice([0.0, 0.9])
     cycles = int(requests[-1, 0]) + 12000
-    fills, counters = engine(spec, slices, requests, closed, cycles)
-    slow_fills, slow_counters = slow(spec, slices, requests, closed, cycles)
-    assert fills == slow_fills
-    assert {name: counters[name] for name in slow_counters} == slow_counters
+    fills = fills_of_both(spec, slices, requests, closed, cycles)
     assert spec.write_queue_entries or len(fills) == np.count_nonzero(requests[:, 4] == 0)
 
 
@@ -135,10 +142,7 @@ def test_every_event_is_that_of_the_slow_twin_between_refreshes(seed: int, sched
     requests = random_requests(rng, 150, slices, spec)
     closed = rng.random((997, slices)) < rng.choice([0.0, 0.9])
     cycles = int(requests[-1, 0]) + 12000
-    fills, counters = engine(spec, slices, requests, closed, cycles)
-    slow_fills, slow_counters = slow(spec, slices, requests, closed, cycles)
-    assert fills == slow_fills
-    assert {name: counters[name] for name in slow_counters} == slow_counters
+    fills = fills_of_both(spec, slices, requests, closed, cycles)
     without = engine(replace(spec, refi=0), slices, requests, closed, cycles)[0]
     assert len(fills) < len(without) or fills != without
 
