@@ -106,11 +106,13 @@ test: $(SETUP_TEST) $(CODE) ## create the environment and pass the everyday test
 test-all: $(SETUP_TEST) $(CODE) ## pass every test; ONLY=QUESTION: law, oracle, gate, twin, damage, process or outside
 	$(BIN)/python -m pytest -n 2 -q $(if $(ONLY),-m $(ONLY))
 
-check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources and links of the pages
+# Tests that a page written by `make docs` is the code's.
+PAGES := tests/formats/schema/test_schema.py tests/replay/test_documentation.py tests/tracer/opcodes/test_page.py
+check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources, links and currency of the pages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_architecture.py tests/docs
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/docs $(PAGES)
 
 sweep: $(SETUP_TEST) $(CODE) ## the example study: 4 scenes x 24 designs into docs/sweep (minutes)
 	$(BIN)/python -m rayplay sweep run examples/sweeps/rt-units.toml --store build/sweep
