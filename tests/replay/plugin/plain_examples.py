@@ -93,7 +93,7 @@ def replay(trace: Path, plugin: str | None, *values: str) -> Result:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_laws_of_every_policy_hold(name: str) -> None:
-    assert check_policy(EXAMPLES / name, cases=1, seed=FILES.index(name)) >= 4
+    assert check_policy(EXAMPLES / name, cases=1, seed=0) >= 4
 
 
 @pytest.mark.parametrize("name", FILES)
