@@ -270,6 +270,7 @@ def test_matrices_of_both_versions(operands: str) -> None:
 
 REFUSED = {
     "mov.f32 %f, %g;": "register '%g' must be declared",
+    "st.global.f32 [%f + 4], %f;": "the address '%f' must have the width b64, found b32",
     "load_primitive_id %w;": "'%w' must have the width b32, found b64",
     "load_primitive_id;": "'load_primitive_id' must have 1 operands, found 0",
     "load_vulkan_descriptor %w, 0, %f;": "'%f' must be an integer constant",
