@@ -119,8 +119,13 @@ class _Lowering:
 
     def _require_declared(self, statement: Statement, operand: str) -> None:
         name = operand.strip("![] ").partition("+")[0].strip()
-        if name.startswith("%") and name not in self.shader.registers:
+        if not name.startswith("%"):
+            return
+        width = self.shader.registers.get(name)
+        if width is None:
             raise self.shader.refuse(statement, f"register '{name}' must be declared")
+        if operand.startswith("[") and width != "b64":
+            raise self.shader.refuse(statement, f"the address '{name}' must have the width b64, found {width}")
 
     # --- launch and memory --------------------------------------------------------------------------------------
     def launch_id(self, statement: Statement, signature: str) -> None:

@@ -14,35 +14,29 @@ from rayplay.ptx.vulkansim.reader import is_dialect, parse_shader
 from rayplay.ptx.vulkansim.samplers import SAMPLER_SET
 
 HEAD = ".version 2.0\n.target sm_10, map_f64_to_f32\n// ubos: 1\n.entry MESA_SHADER_{kind}_func{number}_main () {{\n"
-LOOPS = {
-    "baseline": """
-        .reg .b64 %address; get_intersection_shader_data_address %address, %counter;
-        .reg .u32 %primitive; ld.global.u32 %primitive, [%address + 0];
-        .reg .u32 %id; get_intersection_shaderID %id, %counter;
-        .reg .pred %skip; setp.ne.u32 %skip, %id, 4;
-        @%skip bra skip_4;
-        call_intersection_shader %counter;
-        skip_4:""",
-    "rows": """
-        .reg .pred %run; run_intersection.pred %run, %counter, %done;
-        @!%run bra skip_row;
-        call_intersection_shader %counter;
-        skip_row:""",
-    "rows with data": """
-        .reg .pred %run; run_intersection.pred %run, %counter, %done;
-        @!%run bra skip_row;
-        .reg .b64 %address; get_intersection_shader_data_address %address, %counter;
+ADDRESS = """
+        .reg .b64 %address; get_intersection_shader_data_address %address, %counter;"""
+DATA = """
         .reg .u32 %primitive; ld.global.u32 %primitive, [%address];
-        .reg .u32 %instance; ld.global.u32 %instance, [%address + 4];
+        .reg .u32 %instance; ld.global.u32 %instance, [%address + 4];"""
+RUN = """
+        .reg .pred %run; run_intersection.pred %run, %counter, %done; @!%run bra skip_row;"""
+ROW = """
+        call_intersection_shader %counter;
+        skip_row:"""
+NUMBERS = """
         .reg .u32 %id; get_intersection_shaderID %id, %counter;
         .reg .pred %skip; setp.ne.u32 %skip, %id, 5; @%skip bra skip_5;
         call_intersection_shader %counter;
         skip_5:
         .reg .pred %other; setp.ne.u32 %other, %id, 6; @%other bra skip_6;
         call_intersection_shader %counter;
-        skip_6:
-        skip_row:""",
-}
+        skip_6:"""
+LOOPS = {
+    "baseline": ADDRESS + DATA + NUMBERS, "numbers alone": NUMBERS, "address and numbers": ADDRESS + NUMBERS,
+    "rows": RUN + ROW, "data before rows": ADDRESS + DATA + RUN + ROW, "data in rows": ADDRESS + RUN + DATA + ROW,
+    "rows with data": RUN + ADDRESS + DATA + NUMBERS + "\n        skip_row:",
+}  # fmt: skip
 
 
 def trace(loop: str) -> str:
@@ -123,6 +117,16 @@ def test_a_closest_hit_shader_traces_a_ray_behind_a_branch() -> None:
     assert jump < call
 
 
+def test_rays_in_both_branches_stay_in_their_branches() -> None:
+    names = re.compile(r"%\w+|\b(?:loop|loop_exit|no_hit|no_miss|skip_row)\b")
+    even, odd = (names.sub(rf"\g<0>_{ray}", trace(LOOPS["rows"])) for ray in (0, 1))
+    branches = f".reg .pred %odd; @%odd bra else_0; {even} bra end_if_0; else_0: {odd} end_if_0:"
+    (function,) = lowered(branches).module.functions.values()
+    order = [i.callee or i.full_opcode for i in function.body if i.callee or i.full_opcode == "bra"]
+    assert order == ["bra", "_optix_trace_0", "bra", "_optix_trace_0"]
+    assert ["%scene_1" in i.text for i in function.body if i.callee] == [False, True]
+
+
 def test_lines_are_the_lines_of_the_file() -> None:
     pipeline = lowered(trace(""))
     (function,) = pipeline.module.functions.values()
@@ -166,6 +170,7 @@ def test_the_module_is_ordinary_ptx() -> None:
     ("neg.s64 %w, %w", ["neg.s64 %w, %w;"]),
     ("cvt.rn.f32.u32 %f, %w", ["cvt.u32.u64 %t$0, %w;", "cvt.rn.f32.u32 %f, %t$0;"]),
     ("cvt.s64.s32 %w, %f", ["cvt.s64.s32 %w, %f;"]),
+    ("shl.b64 %w, %w, %s", ["shl.b64 %w, %w, %s;"]),  # as the two words of a clock are put together
     ("cvt.u32.s64 %f, %w", ["cvt.u32.s64 %f, %w;"]),
     ("cvt.rni.u32.f32 %f, %f", ["cvt.rni.u32.f32 %f, %f;"]),
     ("selp.s32 %f, %s, %f, %p", ["selp.s32 %f, %s, %f, %p;"]),
@@ -265,6 +270,7 @@ def test_matrices_of_both_versions(operands: str) -> None:
 
 REFUSED = {
     "mov.f32 %f, %g;": "register '%g' must be declared",
+    "st.global.f32 [%f + 4], %f;": "the address '%f' must have the width b64, found b32",
     "load_primitive_id %w;": "'%w' must have the width b32, found b64",
     "load_primitive_id;": "'load_primitive_id' must have 1 operands, found 0",
     "load_vulkan_descriptor %w, 0, %f;": "'%f' must be an integer constant",
