@@ -52,7 +52,7 @@ def test_every_value_has_a_source(name: str) -> None:
         ("l1.dirty_percent=101", "l1.dirty_percent must be at most 100, not 101"),
         ("l2.bytes=2199023255552", "l2.bytes must be at most 1,099,511,627,776, not 2,199,023,255,552"),
         ("l1.shared_options=[1099511627777]", "l1.shared_options must be at most 1,099,511,627,776, not"),
-        ("scheduler.policy=x", "unknown name 'x'; known are gto, lrr, oldest, two-level, rrr, limited, gtlrr"),
+        ("scheduler.policy=x", "unknown name 'x'; known are gto, lrr, oldest, two-level, rrr, limited, gtlrr, gty"),
         ("nosuch.key=1", "--set nosuch: unknown key nosuch; known are sm, scheduler, "),
         ("l2s.bytes=1", "--set l2s: unknown key l2s; did you mean 'l2'?"),
         ("memory.address_map=dramid@8;RRB", "memory.address_map must name 64 bits, not 3"),
