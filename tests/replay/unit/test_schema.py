@@ -40,7 +40,7 @@ def test_every_value_has_a_source(name: str) -> None:
         ("l1.bytes=0", "l1.bytes must be at least 128, not 0"),
         ("l1.bytes=true", "l1.bytes: must be a whole number, found True"),
         ("l1.bytes=1000", "l1: bytes (1000) must be a multiple of line_bytes x ways (65536)"),
-        ("scheduler.policy=got", "scheduler.policy: unknown name 'got'; did you mean 'gto'?"),
+        ("scheduler.policy=oldst", "scheduler.policy: unknown name 'oldst'; did you mean 'oldest'?"),
         ("l2.bytes=4096", "l2.bytes (4096) must be a multiple of slices x line_bytes x ways"),
         ("l2.bytes=6291456", "--set l2.bytes: l2: set_hash ipoly needs 16, 32 or 64 sets, not 128"),
         ("memory.count=16", "--set memory.count: l2: set_hash ipoly needs 16, 32 or 64 sets, not 48 (l2.bytes / "),
