@@ -107,7 +107,8 @@ def _capture(options: argparse.Namespace) -> int:
     from rayplay.silicon.devices.executor import Executor
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
-    summary = capture(options.launch, out, Cuda() if options.device == "cuda" else Executor(), options.memory)
+    device = Cuda("; --device executor needs none") if options.device == "cuda" else Executor()
+    summary = capture(options.launch, out, device, options.memory)
     answer(options, [summary.text()], lambda: [summary.record()])
     return 0
 

@@ -29,7 +29,9 @@ def parser(verb: str) -> Parser:
         return fit_parser(made)
     if verb == "gpu new":
         made.add_argument("out", type=Path, metavar="NAME.toml", help="description to write")
-        made.add_argument("--base", default="rtx2060", metavar="GPU", help="GPU to begin with (default: %(default)s)")
+        made.add_argument(
+            "--base", "--like", default="rtx2060", metavar="GPU", help="GPU to begin with (default: %(default)s)"
+        )
     else:
         made.add_argument("gpu", metavar="GPU", help="a name of rayplay gpu list, a .toml file, or a gpgpusim.config")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments", help=SET_HELP)

@@ -81,6 +81,11 @@ def plain_lowest_bit(mask: int) -> int:
     return (mask & -mask).bit_length() - 1 if mask else 64
 
 
+def plain_highest_bit(mask: int) -> int:
+    """``highest_bit`` in Python."""
+    return (int(mask) & WORD).bit_length() - 1
+
+
 def plain_exponent(number: float) -> int:
     """``exponent`` in Python."""
     return (struct.unpack("q", struct.pack("d", number))[0] >> 52) - 1023
@@ -92,6 +97,17 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic(plain_highest_bit)
+def highest_bit(typing_context: Any, mask: Any) -> Any:
+    """Number of the highest set bit of an int64 (-1 for 0)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
 
     return types.int64(types.int64), generate
 

@@ -1,20 +1,21 @@
 """Scheduler policies: which of the warps that may issue does. The one place to add a policy.
 
 A policy prefers some warps by the bit of the warp that issued last, and takes the first of them; where none of these
-may issue, it takes the first of all. Masks are in the order in which a scheduler looks at its warps, the lowest bit
-first. In the model ``pipeline``, where bits are warp slots, a policy that is not ``in_turn`` falls back
-on the oldest warp; in the others bits are in order of age.
+may issue, it takes the first of all, ``gty`` the last. Masks are in the order in which a scheduler looks at its warps,
+the lowest bit first. In the model ``pipeline``, where bits are warp slots, a policy that is not ``in_turn`` falls back
+on the oldest warp, ``gty`` on the youngest; in the others bits are in order of age.
 
 ``two-level`` chooses among the active warps only: ``warps.candidates_of`` and ``pipeline.two_level`` keep them.
 Sources: ``docs/sources/accel-sim.md#schedulers``; of greedy then loose round robin
-``docs/sources/vulkan-sim.md#greedy-loose-round-robin``.
+``docs/sources/vulkan-sim.md#greedy-loose-round-robin``; of greedy then youngest
+``docs/sources/measurements.md#scheduler-of-cards``.
 """
 
 from typing import Any
 
 import numpy as np
 
-from rayplay.replay.jit.bits import inlined, lowest_bit
+from rayplay.replay.jit.bits import highest_bit, inlined, lowest_bit
 from rayplay.replay.jit.hooks import hook, is_replaced
 
 POLICIES = {
@@ -25,16 +26,17 @@ POLICIES = {
     "rrr": "strict round robin, of model pipeline alone: the next after the last that does not wait, able or not",
     "limited": "gto, of model pipeline alone, among the active_warps oldest that do not wait, and the last",
     "gtlrr": "greedy then loose round robin, Vulkan-Sim's lrr: the last while it can, else the next after it",
+    "gty": "greedy then youngest: the warp that issued last while it can, else the youngest",
 }
 OF_PIPELINE = ("rrr", "limited")
 OF_ALL = tuple(name for name in POLICIES if name not in OF_PIPELINE)
-GTO, LRR, OLDEST, TWO_LEVEL, RRR, LIMITED, GTLRR = range(len(POLICIES))  # in the order of the table
+GTO, LRR, OLDEST, TWO_LEVEL, RRR, LIMITED, GTLRR, GTY = range(len(POLICIES))  # in the order of the table
 
 
 @inlined
 def preferred(policy: int, able: int, last: int) -> int:
     """The warps among ``able`` that the policy prefers, as a mask; last: the bit of the warp that issued last, or 0."""
-    if (policy == GTO) | (policy == LIMITED):
+    if (policy == GTO) | (policy == LIMITED) | (policy == GTY):
         return able & last
     if policy == GTLRR:
         return able & -last
@@ -53,6 +55,8 @@ def in_turn(policy: int) -> bool:
 def pick(policy: int, able: int, last: int) -> int:
     """Bit of the warp that issues: ``able`` is a mask in the order of the policy, not 0."""
     first = preferred(policy, able, last)
+    if (policy == GTY) & (first == 0):
+        return highest_bit(able)
     return lowest_bit(first | able & -np.int64(first == 0))  # all for 0: no branch, which is a toss-up
 
 

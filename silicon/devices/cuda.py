@@ -35,30 +35,33 @@ class Card:
     driver: str
 
 
-def driver() -> Any:
-    """The driver's interface; ``UserError`` where there is no package or no device."""
+def driver(instead: str = "") -> Any:
+    """The driver's interface; ``UserError``, which names ``instead``, where there is no package or no device."""
     try:
         from cuda.bindings import driver as found
     except ImportError:
         raise UserError(
-            "a CUDA device needs the package cuda-bindings (pip install 'rayplay[capture]'); --device executor does not"
+            f"no CUDA device can be used without the package cuda-bindings (pip install 'rayplay[capture]'){instead}"
         ) from None
     try:
         code = found.cuInit(0)[0]
     except Exception as error:  # the driver's library is not there: the binding has an exception of its own
-        raise UserError(f"no CUDA device: {' '.join(str(error).split())}; --device executor needs none") from None
+        raise UserError(f"no CUDA device: {' '.join(str(error).split())}{instead}") from None
     if int(code):
-        raise UserError(f"no CUDA device: cuInit ended with {code.name}; --device executor needs none")
+        raise UserError(f"no CUDA device: cuInit ended with {code.name}{instead}")
     return found
 
 
 class Cuda:
-    """A ``Device``: the first CUDA device, in its primary context."""
+    """A ``Device``: the first CUDA device, in its primary context.
+
+    instead  what a line that refuses says last: what to do where there is no device.
+    """
 
     apart = False
 
-    def __init__(self) -> None:
-        self.api = driver()
+    def __init__(self, instead: str = "") -> None:
+        self.api = driver(instead)
         self.index = self.call("cuDeviceGet", 0)
         self.call("cuCtxSetCurrent", self.call("cuDevicePrimaryCtxRetain", self.index))
         self.name = _text(self.call("cuDeviceGetName", 256, self.index))

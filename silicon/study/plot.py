@@ -7,7 +7,7 @@ from rayplay.report.markup import Markup, tag
 from rayplay.silicon.correlate import CALIBRATION
 from rayplay.silicon.study.results import Compared
 
-SIDE, LEFT, TOP, RIGHT, BOTTOM = 300.0, 62.0, 26.0, 14.0, 44.0
+SIDE, LEFT, TOP, RIGHT, BOTTOM = 300.0, 62.0, 26.0, 26.0, 44.0
 BAND = 1.2
 STYLE = (
     "text{font:12px sans-serif;fill:#333}.small{font-size:11px}.axis{stroke:#888;fill:none}.grid{stroke:#e4e4e4}"

@@ -46,6 +46,11 @@ def test_a_new_description_is_the_base_with_the_values(base: str, records: Recor
     assert f'like = "{base}"' in (tmp_path / "mine.toml").read_text()
 
 
+def test_like_is_the_word_of_files_and_of_fit_for_the_base(records: Records, tmp_path: Path) -> None:
+    records("gpu", "new", "mine.toml", "--like", "card-rtx3060")
+    assert rayplay.Gpu.load(tmp_path / "mine.toml") == load("card-rtx3060", ["name=mine"])
+
+
 def test_a_description_is_never_replaced(call: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("precious")
     code, _, error = call("gpu", "new", "mine.toml")

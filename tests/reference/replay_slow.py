@@ -11,6 +11,8 @@ def pick(ready: set[int], last: int | None, policy: str) -> int:
         return min(ready)
     if policy in ("gto", "limited"):
         return last if last is not None and last in ready else min(ready)
+    if policy == "gty":
+        return last if last is not None and last in ready else max(ready)
     if policy == "gtlrr" and last is not None and last in ready:
         return last
     after = -1 if last is None else last

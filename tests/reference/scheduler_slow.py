@@ -38,7 +38,9 @@ class SlowScheduler:
         return self.last
 
     def prefer(self, candidates: list[int]) -> int:
-        """Of candidates by age: the last (gto, gtlrr), the oldest (gto, oldest) or the next after the last (others)."""
+        """Of candidates by age: the last (gto, gty, gtlrr), else the oldest (gto, oldest), youngest (gty) or next."""
+        if self.policy == "gty":
+            return self.last if self.last is not None and self.last in candidates else candidates[-1]
         if self.policy == "oldest" or self.last is None:
             return candidates[0]
         if self.policy == "gto":

@@ -36,5 +36,6 @@ def test_no_device(
     error = capsys.readouterr().err
     assert ended.value.code == 2
     assert error.count("\n") == 1
-    assert "CUDA device" in error
+    assert "no CUDA device" in error
+    assert ("--device executor needs none" in error) == (verb == "capture"), "time has no such option"
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -148,6 +148,15 @@ def test_a_plot_is_svg_with_a_point_a_row() -> None:
     assert tree[0].text == "kernel <times>"
 
 
+def test_labels_of_ticks_end_within_the_plot() -> None:
+    tree = ElementTree.fromstring(plot.scatter([row(TIME, 100, 10_000)], "times", "us"))
+    width = float(tree.attrib["width"])
+    centred = [each for each in tree.iter() if each.get("class") == "small" and each.get("text-anchor") == "middle"]
+    assert any(each.text == "10,000" for each in centred)
+    for each in centred:
+        assert float(each.attrib["x"]) + len(each.text or "") * 11 * 0.6 / 2 <= width, "a digit is 0.6 em wide at most"
+
+
 def test_the_page_is_the_same_bytes_twice(rows: list[Compared], tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):

@@ -134,7 +134,7 @@ def choose_warp(core: pipe.Pipeline, sm: int, row: int, able: int, last: int) ->
             return -1
     if policies.in_turn(core.policy) or policies.preferred(core.policy, able, last):
         return policies.pick(core.policy, able, last)
-    return oldest(core, sm, able)
+    return by_age(core, sm, able, -1 if core.policy == policies.GTY else 1)
 
 
 @inlined
@@ -151,20 +151,20 @@ def limited(core: pipe.Pipeline, sm: int, row: int, able: int) -> int:
     left, found = standing(core, sm, row), able & core.row[row, pipe.LAST]
     for _ in range(core.active_warps):
         if left:
-            bit = 1 << oldest(core, sm, left)
+            bit = 1 << by_age(core, sm, left, 1)
             left &= ~bit
             found |= able & bit
     return int(found)
 
 
 @inlined
-def oldest(core: pipe.Pipeline, sm: int, able: int) -> int:
-    """The warp that was launched first."""
+def by_age(core: pipe.Pipeline, sm: int, able: int, sign: int) -> int:
+    """The warp that was launched first, for a sign of -1 last."""
     best, best_age = -1, np.int64(1) << 62
     while able:
         index = lowest_bit(able)
         able &= able - 1
-        age = core.warp[sm * core.warps + index, pipe.AGE]
+        age = sign * core.warp[sm * core.warps + index, pipe.AGE]
         if age < best_age:
             best, best_age = index, age
     return best

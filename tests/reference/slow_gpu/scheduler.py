@@ -14,7 +14,7 @@ class Scheduler:
     def __init__(self, number: int, sm: "Sm") -> None:
         self.number, self.sm = number, sm
         self.warps = [warp for warp in sm.warps if warp.slot % sm.config.schedulers == number]
-        self.last: int | None = None if sm.config.policy in ("lrr", "rrr") else 0
+        self.last: int | None = None if sm.config.policy in ("lrr", "rrr", "gty") else 0
         self.pool = list(self.warps)  # two-level: the active warps, then the pending ones
 
     def cycle(self) -> None:
@@ -45,6 +45,10 @@ class Scheduler:
             first = 0 if self.last is None else self.last + (self.sm.config.policy == "lrr")
             return self.warps[first:] + self.warps[:first]
         by_age = sorted(self.warps, key=lambda warp: (warp.exited or self.sm.waits(warp), warp.age))
+        if self.sm.config.policy == "gty":
+            by_age = sorted(self.warps, key=lambda warp: (warp.exited or self.sm.waits(warp), -warp.age))
+            greedy = [] if self.last is None else [self.warps[self.last]]
+            return [*greedy, *(warp for warp in by_age if warp not in greedy)]
         if self.sm.config.policy in ("gto", "limited"):
             greedy = self.warps[self.last or 0]
             some = by_age[: self.sm.config.active_warps] if self.sm.config.policy == "limited" else by_age

@@ -177,7 +177,7 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 SM_VALUES = {
-    "scheduler.count": (4, 1, 2), "scheduler.policy": ("lrr", "gto", "oldest", "two-level", "gtlrr"),
+    "scheduler.count": (4, 1, 2), "scheduler.policy": ("lrr", "gto", "oldest", "two-level", "gtlrr", "gty"),
     "sm.warps": (4, 8, 16), "sm.registers": (65536, 16384), "sm.concurrent_kernels": (1, 1, 2, 3),
     "sm.kernel_launch_cycles": (0, 7, 100), "lsu.queue_entries": (8, 1, 2), "lsu.issue_cycles": (4, 1, 9),
     "lsu.perfect_memory": (False, False, False, True), "texture.path": ("cache", "l1", "unit"),

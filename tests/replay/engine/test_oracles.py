@@ -131,6 +131,7 @@ def test_round_robin_shares_and_the_others_do_not(micro: Callable, op: type, gpu
     trace = micro([op(stall=1)], [work, work])
     cases = (
         ("gto", 6, [1, 1]),
+        ("gty", 6, [1, 1]),
         ("oldest", 6, [1, 1]),
         ("gtlrr", 6, [1, 1]),
         ("lrr", 6, [0, 2]),

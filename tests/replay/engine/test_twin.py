@@ -46,6 +46,7 @@ NO_BACK = {"l1.write_policy": "through", "l1.write_allocate": "none"}
 RARE: dict[str, dict[str, Any]] = {
     "parts of a warp": {"lsu.warp_parts": 8},
     "flush": {"l2.flush_idle": True},
+    "the youngest warp first": {"scheduler.policy": "gty"},
     "drawn slices": {"memory.partition_hash": "random"},
     "no allocation": {"l1.write_policy": "back", "l1.write_allocate": "none", **LAZY_L2},
     "naive allocation": {"l1.write_policy": "back", "l1.write_allocate": "naive", **LAZY_L2},

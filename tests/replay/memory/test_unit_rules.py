@@ -11,7 +11,7 @@ import pytest
 
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce
 from rayplay.replay.input.work import IS_LOCAL
-from rayplay.replay.jit.bits import bucket, count_bits, entry_point, lowest_bit, shift_right
+from rayplay.replay.jit.bits import bucket, count_bits, entry_point, highest_bit, lowest_bit, shift_right
 from rayplay.replay.sm import policies
 
 
@@ -34,7 +34,7 @@ def pick(candidates: int, last: int, policy: int) -> int:
 
 @entry_point
 def bits(mask: int, distance: int) -> tuple:
-    return lowest_bit(mask), count_bits(mask), shift_right(mask, distance), bucket(mask, 1024)
+    return lowest_bit(mask), count_bits(mask), shift_right(mask, distance), bucket(mask, 1024), highest_bit(mask)
 
 
 def test_scheduler_picks_as_its_twin(slow: ModuleType) -> None:
@@ -52,9 +52,9 @@ def test_bit_functions() -> None:
     rng = np.random.default_rng(4)
     for mask in [0, -1, 1 << 62, *rng.integers(-(1 << 63), (1 << 63) - 1, 500).tolist()]:
         word = mask & ((1 << 64) - 1)
-        low, count, shifted, hashed = bits(mask, 7)
+        low, count, shifted, hashed, high = bits(mask, 7)
         assert low == (64 if word == 0 else (word & -word).bit_length() - 1)
-        assert (count, shifted) == (word.bit_count(), word >> 7)
+        assert (count, shifted, high) == (word.bit_count(), word >> 7, word.bit_length() - 1)
         assert 0 <= hashed < 1024
 
 
