@@ -51,12 +51,14 @@ FRAME_GETTERS = {
 }  # fmt: skip
 """Getters of a field of the trace call."""
 HIT_GETTERS = {
-    **{f"_optix_get_attribute_{k}": f"attribute_{k}" for k in range(ATTRIBUTE_COUNT)},
+    **{f"_optix_get_attribute_{k}": f"attribute_{k}" for k in range(2, ATTRIBUTE_COUNT)},
     "_optix_read_primitive_idx": "primitive", "_optix_read_sbt_gas_idx": "geometry",
     "_optix_read_instance_idx": "instance", "_optix_get_hit_kind": "kind",
     "_optix_get_curve_parameter": "attribute_0",
 }  # fmt: skip
 """Getters of a field of the hit."""
+TRIANGLE_ATTRIBUTES = ("u", "v")
+"""The first attributes of a triangle; of other primitives they are reported, as all others are."""
 OBJECT_GETTERS = {
     **{f"_optix_hitobject_{name}": field for name, field in _WORLD.items()},
     "_optix_hitobject_get_ray_tmin": "t_min", "_optix_hitobject_get_ray_tmax": "committed_t",

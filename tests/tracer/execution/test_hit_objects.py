@@ -93,6 +93,38 @@ def test_a_traversal_and_an_invocation_are_a_trace_call(tmp_path: Path) -> None:
     assert np.array_equal(words[:, 19], np.where(hit, 6, 77))
 
 
+def test_the_first_attributes_of_a_triangle_are_its_barycentrics(tmp_path: Path) -> None:
+    """Slang reads them so."""
+    weights = "    call (%f6, %f7), _optix_{}get_triangle_barycentrics, ();\n"
+    hit = program(
+        "closesthit",
+        weights.format("") + store(0, "%f6") + store(1, "%f7")
+        + "".join(f"    call (%r{10 + k}), _optix_get_attribute_{k}, ();\n" + store(2 + k, f"%r{10 + k}") for k in range(3)),
+    )  # fmt: skip
+    raygen = program(
+        "raygen",
+        SET_RAY + trace() + trace("_optix_hitobject_traverse") + weights.format("hitobject_")
+        + store(8, "%f6") + store(9, "%f7")
+        + "".join(
+            f"    add.u32 %r30, %r1, {k};\n    call (%r31), _optix_hitobject_get_attribute, (%r30);\n" + store(10 + k, "%r31")
+            for k in range(8)
+        )
+        + "    call (%r32), _optix_hitobject_is_hit, ();\n" + store(20, "%r32"),
+    )  # fmt: skip
+    bound = '[[miss]]\nprogram = "__miss__number0"\n[[hit_group]]\ngeometry = "triangles"\nclosest_hit = "__closesthit__test"\n'
+    words = both(prepare(tmp_path, raygen + hit + MISSES, bound, plain_scene()))
+    hit_lanes = np.flatnonzero(words[:, 20] == 1)
+    assert 4 < len(hit_lanes) < 28
+    own = words[hit_lanes]
+    assert own[:, :2].all(), "a triangle hit inside"
+    assert np.array_equal(own[:, :2], own[:, 2:4])
+    assert not own[:, 4].any()
+    assert np.array_equal(own[:, :2], own[:, 8:10])
+    by_index = own[np.arange(len(own))[:, None], 10 + (np.arange(8) - hit_lanes[:, None]) % 8]
+    assert np.array_equal(by_index[:, :2], own[:, :2])
+    assert not by_index[:, 2:].any()
+
+
 CALLABLES = """
 .visible .func (.param .b32 func_retval0) __direct_callable__scale(.param .b32 value)
 {

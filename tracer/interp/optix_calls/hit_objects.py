@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, STATUS
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_FRONT, NO_PROGRAM, STATUS
 from rayplay.tracer.interp.optix_calls import instance_lists
 from rayplay.tracer.interp.optix_calls.trace_state import Handler, TraceState, take
 from rayplay.tracer.interp.values import LANE, Lanes, splat
@@ -24,6 +24,15 @@ def _is(status: int) -> Handler:
 def _put(w: Lanes, s: TraceState, field: str, value: np.ndarray, status: int | None = None) -> None:
     lanes = w.executing() if status is None else w.executing() & (s.object[FRAME.status] == status)
     s.object[FRAME[field]][lanes] = value[lanes]
+
+
+def _attribute(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
+    """An attribute by its index: reported, or the first two of a triangle."""
+    index = x[0] & 7
+    values, triangle = s.object[FRAME.committed_attribute + index, LANE], _hit(s, "kind") >= HIT_KIND_FRONT
+    for first, field in enumerate(device.TRIANGLE_ATTRIBUTES):
+        values = np.where(triangle & (index == first), _hit(s, field), values)
+    return [values]
 
 
 def _make_nop(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
@@ -66,7 +75,7 @@ HANDLERS: dict[str, Handler] = {
     **{
         f"hitobject_{name}": getter
         for name, getter in {
-            "get_attribute": lambda w, s, x: [s.object[FRAME.committed_attribute + (x[0] & 7), LANE]],
+            "get_attribute": _attribute,
             "get_instance_id": instance_lists.instance_id(_hit),
             "get_gas_traversable_handle": instance_lists.gas_handle(_hit),
             "get_transform_list_size": instance_lists.list_size(_hit),

@@ -3,7 +3,7 @@
 Source: ``docs/sources/optix.md#hit-objects``.
 """
 
-from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, ROW_BYTES, STATUS
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_FRONT, NO_PROGRAM, ROW_BYTES, STATUS
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import load_row, row, store_row
 from rayplay.tracer.emit.text import gather
@@ -42,11 +42,17 @@ def _is(status: int) -> Getter:
 
 
 def _attribute(e: Emitter, inputs: list[str]) -> list[str]:
+    """An attribute by its index: reported, or the first two of a triangle."""
     low = e.op(f"and <32 x i32> {inputs[0]}, splat (i32 7)")
     offset = e.op(f"shl <32 x i64> {e.resize(low, 32, 64)}, splat (i64 7)")
     offset = e.op(f"add <32 x i64> {offset}, <{LANE_BYTES}>")
     first = row(e, e.machine("hit_object"), FRAME.committed_attribute * ROW_BYTES)
-    return [gather(e, e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}"), "splat (i1 true)", 32)]
+    value = gather(e, e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}"), "splat (i1 true)", 32)
+    triangle = e.op(f"icmp uge <32 x i32> {_hit(e, 'kind')}, splat (i32 {HIT_KIND_FRONT})")
+    for index, field in enumerate(device.TRIANGLE_ATTRIBUTES):
+        same = e.op(f"and <32 x i1> {triangle}, {e.op(f'icmp eq <32 x i32> {low}, splat (i32 {index})')}")
+        value = e.op(f"select <32 x i1> {same}, <32 x i32> {_hit(e, field)}, <32 x i32> {value}")
+    return [value]
 
 
 def _make_nop(e: Emitter, inputs: list[str]) -> list[str]:
