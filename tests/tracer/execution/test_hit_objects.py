@@ -99,20 +99,19 @@ def test_the_first_attributes_of_a_triangle_are_its_barycentrics(tmp_path: Path)
     hit = program(
         "closesthit",
         weights.format("") + store(0, "%f6") + store(1, "%f7")
-        + "".join(f"    call (%r{10 + k}), _optix_get_attribute_{k}, ();\n" + store(2 + k, f"%r{10 + k}") for k in range(3)),
+        + "".join(f"call (%r{k}), _optix_get_attribute_{k - 10}, ();\n" + store(k - 8, f"%r{k}") for k in (10, 11, 12)),
     )  # fmt: skip
     raygen = program(
         "raygen",
         SET_RAY + trace() + trace("_optix_hitobject_traverse") + weights.format("hitobject_")
         + store(8, "%f6") + store(9, "%f7")
         + "".join(
-            f"    add.u32 %r30, %r1, {k};\n    call (%r31), _optix_hitobject_get_attribute, (%r30);\n" + store(10 + k, "%r31")
+            f"add.u32 %r30, %r1, {k}; call (%r31), _optix_hitobject_get_attribute, (%r30);\n" + store(10 + k, "%r31")
             for k in range(8)
         )
         + "    call (%r32), _optix_hitobject_is_hit, ();\n" + store(20, "%r32"),
     )  # fmt: skip
-    bound = '[[miss]]\nprogram = "__miss__number0"\n[[hit_group]]\ngeometry = "triangles"\nclosest_hit = "__closesthit__test"\n'
-    words = both(prepare(tmp_path, raygen + hit + MISSES, bound, plain_scene()))
+    words = both(prepare(tmp_path, raygen + hit + MISSES, BOUND, plain_scene()))
     hit_lanes = np.flatnonzero(words[:, 20] == 1)
     assert 4 < len(hit_lanes) < 28
     own = words[hit_lanes]
