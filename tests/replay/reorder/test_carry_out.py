@@ -102,6 +102,32 @@ def rays_by_twin(trace: Trace, slow: SlowReorder) -> list[tuple[float, ...]]:
     ]
 
 
+LISTS = (("rays", "node"), ("distances", "distance"), ("culled", "node"), ("culled", "distance"), ("culled", "position"))
+
+
+def rays_with_lists(trace: Trace) -> list[tuple[object, ...]]:
+    """Every ray with what the tables beside ``rays`` say of it, sorted."""
+    tables = {name: trace.read(name) for name in ("rays", "distances", "culled")}
+    names = ("origin_x", "direction_x", "direction_y", "t_max", "segment", "instance", "primitive")
+    columns: list[list[object]] = [tables["rays"][name].tolist() for name in names]
+    for table, name in LISTS:
+        values, ends = tables[table][name], tables[table][f"{name}_offset"].astype(int)
+        columns.append([tuple(values[a:b].tolist()) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    return sorted(zip(*columns, strict=True))
+
+
+def test_distances_and_culled_visits_move_with_their_rays(tmp_path: Path) -> None:
+    render(Request("wknd", PROGRAM, None, tmp_path / "t.trace", WIDTH, HEIGHT, samples=1, record="culled"))
+    trace = open_trace(tmp_path / "t.trace")
+    made = moved(trace, 8, 16)
+    assert not list(problems(made)), "every law of a trace holds"
+    before, after = rays_with_lists(trace), rays_with_lists(made)
+    assert any(row[-1] for row in before), "some visits were culled"
+    assert before == after
+    order = ("direction_x", "direction_y")
+    assert any(not np.array_equal(made.read("rays")[name], trace.read("rays")[name]) for name in order), "rays moved"
+
+
 def test_threads_that_never_reorder_run_together_as_they_were_traced(plain: Trace) -> None:
     code, visits, count = code_of(plain), plain.read("visits"), plain.rows("warps")
     assert code is not None
