@@ -82,7 +82,9 @@ class Bound:
         """Addresses of the buffers of the scene to which structures point, each placed once."""
         named = {field.source for fields in self.structures.values() for field in fields}
         return {
-            name: memory.allocate(make(self.scene, values), name=name) for name, make in SOURCES.items() if name in named
+            name: memory.allocate(make(self.scene, values), name=name)
+            for name, make in SOURCES.items()
+            if name in named
         }
 
     def _contents(self, key: Key, values: Mapping[str, Any]) -> bytes:

@@ -1,5 +1,6 @@
 """Reorders that a replay carries out: threads keep their work, warps get fuller, state and sort cost what they say."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,13 @@ def rays_by_twin(trace: Trace, slow: SlowReorder) -> list[tuple[float, ...]]:
     ]
 
 
-LISTS = (("rays", "node"), ("distances", "distance"), ("culled", "node"), ("culled", "distance"), ("culled", "position"))
+LISTS = (
+    ("rays", "node"),
+    ("distances", "distance"),
+    ("culled", "node"),
+    ("culled", "distance"),
+    ("culled", "position"),
+)
 
 
 def rays_with_lists(trace: Trace) -> list[tuple[object, ...]]:
@@ -112,7 +119,7 @@ def rays_with_lists(trace: Trace) -> list[tuple[object, ...]]:
     columns: list[list[object]] = [tables["rays"][name].tolist() for name in names]
     for table, name in LISTS:
         values, ends = tables[table][name], tables[table][f"{name}_offset"].astype(int)
-        columns.append([tuple(values[a:b].tolist()) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        columns.append([tuple(values[a:b].tolist()) for a, b in pairwise(ends)])
     return sorted(zip(*columns, strict=True))
 
 
