@@ -2,6 +2,7 @@
 
 import re
 
+from rayplay.formats.schema.trace import REORDER_CALL
 from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT, STATUS
@@ -75,6 +76,11 @@ OBJECT_STATES = {
 """Questions about the state of the hit object."""
 MISS_FIELDS = ("miss_index", *RAY_FIELDS[:9], "flags")
 """Fields of the hit object in the order of the arguments of ``hitobject_make_miss_v2``."""
+
+
+def is_reorder(i: Instruction) -> bool:
+    """Whether an instruction records hints, as memory instructions record accesses."""
+    return i.callee == REORDER_CALL
 
 
 def trace_arguments(i: Instruction) -> list[tuple[str, Operand]]:

@@ -124,6 +124,26 @@ def test_the_first_attributes_of_a_triangle_are_its_barycentrics(tmp_path: Path)
     assert not by_index[:, 2:].any()
 
 
+def test_a_trace_tells_the_hints_of_reorders(tmp_path: Path) -> None:
+    """The bits that the call names, of the lanes that call; they are no accesses."""
+    raygen = program(
+        "raygen",
+        "    shl.b32 %r4, %r1, 1; or.b32 %r5, %r1, 0xffff0000; setp.ne.u32 %p1, %r1, 7;\n"
+        "    @%p1 call _optix_hitobject_reorder, (%r5, %r4);\n" + store(0, "%r5"),
+    )
+    prepared = prepare(tmp_path, raygen, '[[hit_group]]\ngeometry = "triangles"\n', plain_scene())
+    both(prepared)
+    rows = words_of(prepared, "machine")[1]
+    hints, accesses = rows.table("hints"), rows.table("accesses")
+    x = np.array([lane for lane in range(32) if lane != 7], np.uint64)
+    assert hints["lane_mask"].tolist() == [0xFFFFFFFF ^ 1 << 7]
+    mask = (np.uint64(1) << np.minimum(2 * x, 32).astype(np.uint64)) - np.uint64(1)
+    assert hints["hint"].tolist() == ((x | np.uint64(0xFFFF0000)) & mask).tolist()
+    assert len(hints["hint_offset"]) == 2
+    assert hints["instruction_id"][0] not in accesses["instruction_id"]
+    assert len(accesses["visit"]) == 1
+
+
 CALLABLES = """
 .visible .func (.param .b32 func_retval0) __direct_callable__scale(.param .b32 value)
 {

@@ -49,6 +49,13 @@ def _make_miss(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]
     return []
 
 
+def _reorder(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
+    """No thread moves; the bits of the hint that the call names are recorded."""
+    mask = (np.uint64(1) << np.minimum(x[1], 32).astype(np.uint64)) - np.uint64(1)
+    w.record(x[0].astype(np.uint64) & mask, w.executing())
+    return []
+
+
 def _record_index(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
     is_hit = s.object[FRAME.status] == STATUS.hit
     return [np.where(is_hit, s.object[FRAME.committed_record], s.object[FRAME.miss_index])]
@@ -85,7 +92,7 @@ HANDLERS: dict[str, Handler] = {
             "get_triangle_barycentrics": lambda w, s, x: [_hit(s, "u"), _hit(s, "v")],
             "get_sbt_record_index": _record_index, "set_sbt_record_index": _set_record_index,
             "get_sbt_data_pointer": _record_data, "make_nop": _make_nop, "make_miss": _make_miss,
-            "make_miss_v2": _make_miss, "reorder": lambda w, s, x: [],
+            "make_miss_v2": _make_miss, "reorder": _reorder,
             "get_cluster_id": lambda w, s, x: [splat(device.NO_CLUSTER, 32)],
         }.items()
     },

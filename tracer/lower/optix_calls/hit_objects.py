@@ -5,6 +5,7 @@ Source: ``docs/sources/optix.md#hit-objects``.
 
 from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_FRONT, NO_PROGRAM, ROW_BYTES, STATUS
 from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import record
 from rayplay.tracer.emit.rows import load_row, row, store_row
 from rayplay.tracer.emit.text import gather
 from rayplay.tracer.lower.optix_calls import instance_lists
@@ -69,6 +70,16 @@ def _make_miss(e: Emitter, inputs: list[str]) -> list[str]:
     return []
 
 
+def _reorder(e: Emitter, inputs: list[str]) -> list[str]:
+    """No thread moves; the bits of the hint that the call names are recorded."""
+    many = e.op(f"icmp ugt <32 x i32> {inputs[1]}, splat (i32 32)")
+    bits = e.op(f"select <32 x i1> {many}, <32 x i32> splat (i32 32), <32 x i32> {inputs[1]}")
+    beyond = e.op(f"shl <32 x i64> splat (i64 1), {e.resize(bits, 32, 64)}")
+    mask = e.op(f"add <32 x i64> {beyond}, splat (i64 -1)")
+    record(e, e.op(f"and <32 x i64> {e.resize(inputs[0], 32, 64)}, {mask}"), e.lanes())
+    return []
+
+
 def _is_hit(e: Emitter) -> str:
     return e.op(f"icmp eq <32 x i32> {object_row(e, 'status')}, splat (i32 {STATUS.hit})")
 
@@ -112,7 +123,7 @@ HANDLERS: dict[str, Getter] = {
             "get_triangle_barycentrics": lambda e, inputs: [_hit(e, "u"), _hit(e, "v")],
             "get_sbt_record_index": _record_index, "set_sbt_record_index": _set_record_index,
             "get_sbt_data_pointer": _record_data, "make_nop": _make_nop, "make_miss": _make_miss,
-            "make_miss_v2": _make_miss, "reorder": lambda e, inputs: [],
+            "make_miss_v2": _make_miss, "reorder": _reorder,
             "get_cluster_id": lambda e, inputs: [f"splat (i32 {device.NO_CLUSTER})"],
         }.items()
     },
