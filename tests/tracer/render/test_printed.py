@@ -1,4 +1,4 @@
-"""What ray-tracing programs print stands before the table of figures."""
+"""Text that ray-tracing programs print: it stands before the table of figures."""
 
 from pathlib import Path
 
