@@ -2,7 +2,6 @@
 
 import re
 
-from rayplay.formats.schema.trace import REORDER_CALL
 from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT, STATUS
@@ -22,6 +21,8 @@ LETTERS = {"u": ("b32", 32), "l": ("b64", 64), "f": ("f32", 32)}
 TRACE_CALL = re.compile(r"_optix_(trace_(typed_32|[0-8])|hitobject_(traverse|invoke))")
 REPORT_CALL = re.compile(r"_optix_report_intersection_([0-8])")
 THROW_CALL = re.compile(r"_optix_throw_exception_([0-8])")
+REORDER_CALL = "_optix_hitobject_reorder"
+"""As ``formats.schema.trace`` has it, which decides no machine code."""
 VERDICT_CALLS = ("_optix_ignore_intersection", "_optix_terminate_ray")
 CALLABLE_CALLS = ("_optix_call_direct_callable", "_optix_call_continuation_callable")
 MODES = {"_optix_hitobject_traverse": MODE.traverse, "_optix_hitobject_invoke": MODE.invoke}
