@@ -26,6 +26,7 @@ from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import Numbering, run_compute_launch
+from rayplay.tracer.warp.services import after_printed
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8
@@ -64,7 +65,7 @@ class Summary:
             ("expectations met", f"{self.expectations:,}", "" if self.expectations else "the file has none"),
         ]
         table = "\n".join(f"{name:<22}{value:>18}  {note}".rstrip() for name, value, note in rows)
-        return f"{self.printed}{'' if self.printed.endswith(chr(10)) or not self.printed else chr(10)}{table}"
+        return after_printed(self.printed, table)
 
     def record(self) -> dict[str, Any]:
         """The same for a program."""

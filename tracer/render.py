@@ -33,6 +33,7 @@ from rayplay.tracer.slang import bind as slang
 from rayplay.tracer.slang.compile import is_shader
 from rayplay.tracer.vulkansim import bind as vulkansim
 from rayplay.tracer.vulkansim.folder import folder_files
+from rayplay.tracer.warp.services import after_printed
 
 TOOL_VERSION = "0.1.0"
 
@@ -80,6 +81,7 @@ class Summary:
     thread_instructions_before: int = 0
     bytes_on_disk: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    printed: str = ""
 
     def text(self) -> str:
         """A short table."""
@@ -91,7 +93,8 @@ class Summary:
             ("bytes on disk", f"{self.bytes_on_disk:,}", f"{self.bytes_on_disk / max(self.rays, 1):.1f} per ray"),
         ]
         lines = [f"{name:<22}{value:>18}  {rate}" for name, value, rate in rows]
-        return "\n".join([*lines, "  ".join(f"{name} {value:.2f} s" for name, value in self.seconds.items())])
+        lines.append("  ".join(f"{name} {value:.2f} s" for name, value in self.seconds.items()))
+        return after_printed(self.printed, "\n".join(lines))
 
     def record(self, out: Path) -> dict[str, Any]:
         """The same for a program, with the trace ``out``."""
@@ -150,6 +153,7 @@ def render_scene(
         writer.put("image", _image_table(picture))
     write_png(request.out.with_suffix(".png"), picture)
     summary.rays, summary.thread_instructions = counts.rays, counts.thread_instructions
+    summary.printed = "".join(prepared.launch.memory.printed)
     summary.bytes_on_disk = sum(file.stat().st_size for file in request.out.iterdir())
     if request.preview:
         with summary.phase("preview"):

@@ -23,6 +23,7 @@ from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.link import LinkedLaunch, link_launch, refuse_image_services, refuse_wrong_kinds
 from rayplay.tracer.lower.compile import compile_program
 from rayplay.tracer.lower.program import lower_program
+from rayplay.tracer.meaning.optix import is_reorder
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 from rayplay.tracer.record.buffers import Buffers, borrow, give_back
 from rayplay.tracer.record.checkpoint import LaunchNotes
@@ -213,7 +214,10 @@ def begin(
     if isinstance(sink, Sink) and notes.resumed is None:
         _put_tables(sink, state, numbering)
     counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
-    recorder = make_recorder(sink, buffers, counts, (numbering.blocks, numbering.instructions), shape.warps)
+    body = (i for function in linked.program.functions for i in function.body)
+    reorders = np.array([number for number, i in enumerate(body) if is_reorder(i)], np.int64)
+    first = (numbering.blocks, numbering.instructions)
+    recorder = make_recorder(sink, buffers, counts, first, shape.warps, reorders)
     notes.go_on(state.warps.machine, state.progress, recorder.counts)
     numbering.kernels += 1
     numbering.blocks += len(counts)

@@ -1,5 +1,6 @@
 """From shaders to PTX: the verb ``shader``."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from rayplay.ptx.vulkansim.reader import read_shader
 from rayplay.tracer.slang.compile import compile_shader, is_shader
 from rayplay.tracer.vulkansim.folder import read_folder
 from rayplay.tracer.vulkansim.groups import read_table
+
+ENTRY = re.compile(r"__(raygen|miss|closesthit|anyhit|intersection)__")
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,11 @@ def read_shaders(path: Path) -> Shaders:
     elif is_shader(path):
         compiled = compile_shader(path)
         types = [(given["name"], given["type"]) for given in compiled.reflection["parameters"]]
+        module = ptx.parse(compiled.ptx, str(path))
+        if not any(function.is_entry and ENTRY.match(name) for name, function in module.functions.items()):
+            raise UserError(f'{path}: must have a ray-tracing shader, such as [shader("raygeneration")], found none')
         declared = tuple((name, kind.get("baseShape", kind["kind"])) for name, kind in types)
-        return Shaders(ptx.parse(compiled.ptx, str(path)), compiled.ptx, declared)
+        return Shaders(module, compiled.ptx, declared)
     elif path.suffix == ".ptx" and path.is_file():
         found = lower_pipeline([read_shader(path)], {}, {}, str(path))
     else:

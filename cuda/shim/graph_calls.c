@@ -148,10 +148,8 @@ error_t_ cudaGraphNodeFindInClone(node **out, node *origin, graph *clone) {
   return *out ? OK : note(INVALID_VALUE);
 }
 
-enum { IS_COOPERATIVE = 2 };
-
 static const unsigned char attribute_bytes[] = { /* by cudaKernelNodeAttrID */
-  [1] = 32, [IS_COOPERATIVE] = 4, [4] = 12, [5] = 4, [8] = 4, [9] = 2, [10] = 4, [11] = 12, [13] = 16, [14] = 4, [16] = 4};
+  [1] = 32, [IS_COOPERATIVE] = 4, [CLUSTER] = 12, [5] = 4, [8] = 4, [9] = 2, [10] = 4, [11] = 12, [13] = 16, [14] = 4, [16] = 4};
 
 static int has_attribute(const node *n, int what, const void *value) {
   return n && value && n->work.kind == N_KERNEL && what >= 0 && what < (int)sizeof attribute_bytes && attribute_bytes[what];
@@ -159,6 +157,8 @@ static int has_attribute(const node *n, int what, const void *value) {
 
 error_t_ cudaGraphKernelNodeSetAttribute(node *n, int what, const int *value) {
   if (!has_attribute(n, what, value)) return note(INVALID_VALUE);
+  if (what == CLUSTER && ctas_of((const unsigned *)value) > 1)
+    return lacking("cudaGraphKernelNodeSetAttribute with clusters of more than one CTA");
   if (what == IS_COOPERATIVE) n->work.cooperative = *value;
   return OK;
 }
@@ -170,7 +170,10 @@ error_t_ cudaGraphKernelNodeGetAttribute(node *n, int what, int *value) {
   return OK;
 }
 
-error_t_ cudaGraphKernelNodeCopyAttributes(node *to, node *from) { return to->work.cooperative = from->work.cooperative, OK; }
+error_t_ cudaGraphKernelNodeCopyAttributes(node *to, node *from) {
+  if (!has_attribute(to, IS_COOPERATIVE, from) || !has_attribute(from, IS_COOPERATIVE, to)) return note(INVALID_VALUE);
+  return to->work.cooperative = from->work.cooperative, OK;
+}
 
 error_t_ cudaGraphInstantiateWithFlags(graph **out, graph *g, unsigned long long flags) {
   if (!out || !g || !is_ordered(g)) return note(INVALID_VALUE);

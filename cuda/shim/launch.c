@@ -261,14 +261,12 @@ error_t_ cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block, vo
 
 typedef struct { int id; int pad; union { char bytes[64]; int number; unsigned three[3]; } value; } attribute;
 typedef struct { dim3 grid, block; size_t shared; stream *on; attribute *attributes; unsigned count; } configuration;
-enum { COOPERATIVE = 2, CLUSTER = 4 };
-
 error_t_ cudaLaunchKernelExC(const configuration *given, const void *host, void **arguments) {
   int cooperative = 0;
   for (unsigned i = 0; i < given->count; i++) {
     const attribute *a = &given->attributes[i];
-    if (a->id == COOPERATIVE) cooperative = a->value.number;
-    if (a->id == CLUSTER && a->value.three[0] * a->value.three[1] * a->value.three[2] > 1)
+    if (a->id == IS_COOPERATIVE) cooperative = a->value.number;
+    if (a->id == CLUSTER && ctas_of(a->value.three) > 1)
       return lacking("cudaLaunchKernelEx with clusters of more than one CTA");
   }
   return launch(host, given->grid, given->block, arguments, given->shared, given->on, cooperative);

@@ -22,8 +22,10 @@ from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.edit.pixels import NO_PIXEL, image_size, pixel_map
 from rayplay.formats.edit.rows import (
     Columns,
+    as_accesses,
     check_addresses,
     filter_accesses,
+    filter_hints,
     filter_predicates,
     filter_rays,
     filter_visits,
@@ -37,7 +39,7 @@ from rayplay.formats.laws.expect import expect_valid, valid_trace
 FILTER_OPCODE = "filter_shader"
 WITH_RAYS = ("distances", "culled")
 """Tables with a row for each ray; after ``rays``."""
-FILTERED_TABLES = ("visits", "accesses", "predicates", "rays", *WITH_RAYS)
+FILTERED_TABLES = ("visits", "accesses", "predicates", "hints", "rays", *WITH_RAYS)
 EVERY_LANE = np.uint32(0xFFFFFFFF)
 
 
@@ -215,6 +217,8 @@ def _filter_rows(
         return filter_rays(rows, lanes, ordinals[place])
     if name == "accesses":
         return filter_accesses(rows, lanes, ordinals[place])
+    if name == "hints":
+        return filter_hints(rows, lanes, ordinals[place])
     return filter_predicates(rows, lanes, visits["active_mask"][place], ordinals[place])
 
 
@@ -223,6 +227,8 @@ def _places(trace: Trace, name: str, rows: Columns, visits: Columns, textures: n
     try:
         if name == "accesses":
             check_addresses(rows, textures)
+        if name == "hints":
+            check_addresses(as_accesses(rows), textures)
         return visit_rows(rows, visits)
     except ValueError as error:
         raise FormatError(f"{trace.path}: table {name}, {error}") from None

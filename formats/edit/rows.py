@@ -140,6 +140,17 @@ def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) 
     return kept
 
 
+def as_accesses(hints: Columns) -> Columns:
+    """Rows of ``hints`` in the form of accesses, each hint in place of an address."""
+    return {name.replace("hint", "address"): values for name, values in hints.items()}
+
+
+def filter_hints(hints: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
+    """The hints of the ``lanes``, as ``filter_accesses`` has it."""
+    kept = filter_accesses(as_accesses(hints), lanes, ordinals)
+    return {name.replace("address", "hint"): values for name, values in kept.items()}
+
+
 def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray, ordinals: np.ndarray) -> Columns:
     """The predicates with ``lane_mask`` cut to ``lanes``, uint32[rows], where it is still fewer than the active lanes.
 

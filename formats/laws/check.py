@@ -47,6 +47,7 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.segments_continue,
     laws_execution.hits_are_whole,
     laws_execution.predicates_leave_out_lanes,
+    laws_execution.hints_belong_to_calls,
 )
 LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS, *TRAVERSAL_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")

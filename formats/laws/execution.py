@@ -8,9 +8,9 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.problem import Problem, where
 from rayplay.formats.parquet.arrow import Columns
-from rayplay.formats.schema.trace import MEMORY_CLASSES, RECORDED_SPACES
+from rayplay.formats.schema.trace import MEMORY_CLASSES, RECORDED_SPACES, REORDER_CALL
 
-WARPS_TABLES = ("visits", "accesses", "rays", "predicates")
+WARPS_TABLES = ("visits", "accesses", "rays", "predicates", "hints")
 """Tables of what the warps did."""
 
 
@@ -28,6 +28,7 @@ class Statics:
     predicated: np.ndarray
     is_trace: np.ndarray
     is_texture: np.ndarray
+    is_reorder: np.ndarray
     recorded: np.ndarray
     recorded_start: np.ndarray
     recorded_rank: np.ndarray
@@ -47,13 +48,16 @@ class Batch:
     accesses: Columns
     rays: Columns
     predicates: Columns
+    hints: Columns
     access_visit: np.ndarray
     ray_visit: np.ndarray
     predicate_visit: np.ndarray
+    hint_visit: np.ndarray
     visit_row: int
     access_row: int
     ray_row: int
     predicate_row: int
+    hint_row: int
 
 
 def read_statics(trace: Trace) -> Statics:
@@ -76,6 +80,7 @@ def read_statics(trace: Trace) -> Statics:
     return Statics(
         blocks["kernel_id"], block_trace, holder, predicated, is_trace.astype(bool),
         np.asarray(instructions["operation_class"] == "texture", bool),
+        np.array([REORDER_CALL in text for text in instructions["text"]], bool),
         recorded, start, rank, warps["kernel_id"], warps["launched_mask"],
     )  # fmt: skip
 
@@ -89,12 +94,14 @@ class Batches:
 
     def of(self, first: int, last: int, tables: Mapping[str, Columns]) -> Batch:
         """Batch of the warps ``first`` to ``last`` (exclusive), whose rows follow the previous call's."""
-        visits, accesses, rays, predicates = (tables[name] for name in WARPS_TABLES)
+        visits, accesses, rays, predicates, hints = (tables[name] for name in WARPS_TABLES)
         count = np.bincount(visits["warp_id"].astype(np.int64) - first, minlength=last - first)
         start = np.cumsum(count) - count
+        of_access, of_ray, of_predicate, of_hint = (
+            _visit_position(rows, first, start, count) for rows in (accesses, rays, predicates, hints)
+        )
         batch = Batch(
-            self.statics, visits, accesses, rays, predicates, _visit_position(accesses, first, start, count),
-            _visit_position(rays, first, start, count), _visit_position(predicates, first, start, count),
+            self.statics, visits, accesses, rays, predicates, hints, of_access, of_ray, of_predicate, of_hint,
             *self.rows.values(),
         )  # fmt: skip
         for name in WARPS_TABLES:
@@ -283,3 +290,22 @@ def predicates_leave_out_lanes(batch: Batch) -> Iterator[Problem]:
     broken[1:] = order[1:] <= order[:-1]
     message = "instruction_id must come after that of the row before in its visit"
     yield from where(law, "predicates", broken & known, instruction, message, first_row)
+
+
+def hints_belong_to_calls(batch: Batch) -> Iterator[Problem]:
+    """A hint names a reorder of the block visited and active lanes, with a value for each."""
+    law, rows, statics = "hints_belong_to_calls", batch.hints, batch.statics
+    known, calls = batch.hint_visit >= 0, rows["instruction_id"]
+    yield from where(law, "hints", ~known, rows["visit"], "visit must be one of the warp", batch.hint_row)
+    at = batch.hint_visit[known]
+    here, active = statics.is_reorder[calls], np.full(len(known), 0xFFFFFFFF, np.uint32)
+    here[known] &= statics.instruction_block[calls[known]] == batch.visits["block_id"][at]
+    active[known] = batch.visits["active_mask"][at]
+    message = "instruction_id must be a reorder of the block visited"
+    yield from where(law, "hints", ~here, calls, message, batch.hint_row)
+    masks = rows["lane_mask"]
+    broken = (masks == 0) | ((masks & ~active) != 0)
+    yield from where(law, "hints", broken, masks, "lane_mask must have lanes, inside its visit's mask", batch.hint_row)
+    counts = np.diff(rows["hint_offset"].astype(np.int64))
+    broken = counts != np.bitwise_count(masks)
+    yield from where(law, "hints", broken, counts, "hints must be as many as the bits of lane_mask", batch.hint_row)

@@ -231,9 +231,22 @@ COOPERATIVE = Table(
     ),
 )  # fmt: skip
 
+REORDER_CALL = "_optix_hitobject_reorder"
+"""Callee of the instructions to which ``hints`` belong."""
+
+HINTS = Table(
+    "hints", "call of a reorder executed by a warp, in order", optional=True, columns=(
+        Column("warp_id", "uint32", "id", "Warp that executed it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
+        Column("visit", "uint32", "count", "Visit of its warp that it belongs to.", encoding="BYTE_STREAM_SPLIT", level=3),
+        Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
+        Column("lane_mask", "uint32", "mask", "Lanes that called; never 0.", encoding="PLAIN", level=3),
+        Column("hint", "uint32", "1", "Coherence hint per set lane, lowest lane first: the bits of it that the call names, 0 where it names none.", ragged=True, encoding="BYTE_STREAM_SPLIT"),
+    ),
+)  # fmt: skip
+
 TABLES = (
     KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
-    CHARACTERISATION, STAGES, FILLS, PARENTS, DISTANCES, CULLED, COOPERATIVE,
+    CHARACTERISATION, STAGES, FILLS, PARENTS, DISTANCES, CULLED, COOPERATIVE, HINTS,
 )  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

@@ -4,13 +4,14 @@ An image launch walks a loop with a divergent branch, predicated loads, trace ca
 has shared memory and barriers. The walk obeys every law of ``formats.laws.check``.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rayplay.formats.dataset.writer import TraceWriter
-from rayplay.formats.schema.trace import NODE_HIT_BIT, NODE_KINDS
+from rayplay.formats.schema.trace import NODE_HIT_BIT, NODE_KINDS, REORDER_CALL
 from rayplay.formats.testing.program import Program, columns_of, make_programs
 from rayplay.formats.testing.traversal import walked
 
@@ -33,6 +34,7 @@ def make_trace(
     ctas: int = 4,
     traversals: bool = False,
     cooperative: bool = False,
+    hints: bool = False,
 ) -> Path:
     """Write a valid trace to ``path`` and return the path.
 
@@ -40,12 +42,15 @@ def make_trace(
     ctas         CTAs of 64 threads of the compute launch; 0 leaves it out.
     traversals   whether rays walk a tree, and the tables ``parents``, ``distances`` and ``culled`` tell how.
     cooperative  whether the CTAs of the last launch wait for each other.
+    hints        whether a block of the image launch calls a reorder.
     """
     tables = make_tables(seed, image_size, ctas)
     if cooperative:
         tables["cooperative"] = {"kernel_id": tables["kernels"]["kernel_id"][-1:]}
     if traversals and image_size is not None:
         tables |= walked(np.random.default_rng(seed), tables["rays"])
+    if hints and image_size is not None:
+        tables |= reordering(np.random.default_rng(seed), tables)
     with TraceWriter(path, {"command": "formats.generate", "seed": seed}, image_size) as writer:
         for name, columns in tables.items():
             writer.put(name, columns)
@@ -75,6 +80,23 @@ def make_tables(seed: int = 0, image_size: tuple[int, int] | None = (40, 6), cta
     if image_size is not None:
         tables |= {"nodes": _nodes(), "image": _image(rng, image_size)}
     return {name: columns for name, columns in tables.items() if columns}
+
+
+def reordering(rng: np.random.Generator, tables: Tables) -> Tables:
+    """Tables in which the square root of the image launch is a reorder, with a hint for each lane."""
+    text, visits = list(tables["instructions"]["text"]), tables["visits"]
+    number = next(k for k, opcode in enumerate(tables["instructions"]["opcode"]) if opcode.startswith("sqrt"))
+    text[number] = f"call(),{REORDER_CALL},(%r1,%r2);"
+    block, ordinal = tables["instructions"]["block_id"][number], Counter[int]()
+    rows: list[dict[str, Any]] = []
+    for warp, visited, mask in zip(*(visits[name] for name in ("warp_id", "block_id", "active_mask")), strict=True):
+        if visited == block:
+            given = rng.integers(0, 8, mask.bit_count()).tolist()
+            rows.append(
+                {"warp_id": warp, "visit": ordinal[warp], "instruction_id": number, "lane_mask": mask, "hint": given}
+            )
+        ordinal[warp] += 1
+    return {"instructions": tables["instructions"] | {"text": text}, "hints": columns_of(rows)}
 
 
 def _kernel(kernel: int, program: Program, grid: tuple[int, int, int], threads: int) -> dict[str, Any]:

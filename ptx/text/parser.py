@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import read_bounded
 from rayplay.ptx import ir
@@ -19,6 +20,7 @@ from rayplay.ptx.text.operands import Arguments, Children, Element, Sum
 from rayplay.ptx.text.scopes import MOST_SCOPES
 from rayplay.ptx.text.variables import attributes_of
 
+HEAD_BYTES = 4096
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
@@ -35,8 +37,16 @@ def parse(text: str, name: str) -> ir.Module:
 
 
 def parse_file(path: str | Path) -> ir.Module:
-    """Parse a ``.ptx`` file. Raises UserError for a syntax error, OSError for a file that cannot be read."""
-    return parse(read_bounded(Path(path), LIST_BYTES).decode(errors="replace"), str(path))
+    """Parse a ``.ptx`` file.
+
+    Raises UserError for a syntax error and a binary file, OSError for a file that cannot be read.
+    """
+    data = read_bounded(Path(path), LIST_BYTES)
+    if b"\0" in data[:HEAD_BYTES].rstrip(b"\0"):  # NVRTC ends its text with one
+        raise UserError(
+            f"{path}: must be PTX text, found a binary file: compile with nvcc -ptx, not -optix-ir or -cubin"
+        )
+    return parse(data.decode(errors="replace"), str(path))
 
 
 class ModuleBuilder(DeclarationBuilder):

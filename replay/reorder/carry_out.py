@@ -20,12 +20,12 @@ from rayplay.formats.parquet.arrow import Columns, concatenate, offset_name
 from rayplay.formats.schema.column import STRING, Column, Table
 from rayplay.replay.reorder.paths import LANES, Code, code_of, dealt, paths_of, run_together
 from rayplay.replay.reorder.program import Added, program_with, timed
-from rayplay.replay.reorder.rows import in_warps, joined, moved_accesses, rows_of, state_accesses, taken
+from rayplay.replay.reorder.rows import hints_of, in_warps, joined, moved_accesses, rows_of, state_accesses, taken
 from rayplay.replay.reorder.spec import Spec
 
 MOVED = ("visits", "accesses", "rays", "distances", "culled")
-LEFT_OUT = ("threads", "image")
-"""A lane has no pixel of its own any more."""
+LEFT_OUT = ("threads", "image", "hints")
+"""A lane has no pixel of its own any more, and no call is made again."""
 LAST_STATE = 1 << 46  # tables of the RT unit begin there
 LANES_AT_ONCE = 2_000_000  # lane visits of some windows, about
 
@@ -65,6 +65,7 @@ def carried_out(
         return trace, latencies
     expect_movable(trace)
     expect_rows(trace, latencies)
+    expect_hints(trace, spec)
     sorts = sorts if spec.sort_cycles else 0
     instructions, blocks, new = program_with(trace, spec.vectors, sorts)
     parts: dict[str, list[Columns]] = {name: [] for name in MOVED if name in trace.tables or name == "accesses"}
@@ -118,9 +119,15 @@ def expect_rows(trace: Trace, latencies: dict[str, Any] | None) -> None:
         )
 
 
+def expect_hints(trace: Trace, spec: Spec) -> None:
+    """``UserError`` where threads are sorted by hints of which the trace says nothing."""
+    if spec.key == "hint" and "hints" not in trace.tables:
+        raise UserError(f"{trace.path}: must have a table hints where reorder.key is hint: trace it again")
+
+
 def parts_of(trace: Trace) -> list[str]:
-    """Tables whose rows move."""
-    return [name for name in MOVED if name in trace.tables]
+    """Tables whose rows are read."""
+    return [name for name in (*MOVED, "hints") if name in trace.tables]
 
 
 def bounds_of(trace: Trace, window: int) -> list[int]:
@@ -172,12 +179,12 @@ def _moved(
     """
     own = {name: table | {"warp_id": table["warp_id"].astype(np.int64) - first} for name, table in rows.items()}
     count, visits = last - first, own["visits"]
-    paths = paths_of(visits, count, code)
-    stretches = dealt(paths, spec.window_warps, spec.key)
+    paths, start = paths_of(visits, count, code), np.searchsorted(visits["warp_id"], np.arange(count))
+    hints = hints_of(own["hints"], paths, start) if spec.key == "hint" else None
+    stretches = dealt(paths, spec.window_warps, spec.key, hints)
     moved = run_together(paths, stretches, count, new.blocks)
     warp, block, mask = moved.visits.T
     begun = np.searchsorted(warp, np.arange(count))
-    start = np.searchsorted(visits["warp_id"], np.arange(count))
     found: dict[str, Columns] = {"visits": {"warp_id": warp, "block_id": block, "active_mask": mask}}
     accesses = moved_accesses(own["accesses"], paths, moved, start) if "accesses" in own else None
     if spec.vectors:

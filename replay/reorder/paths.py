@@ -8,10 +8,10 @@ from numba import njit
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.code_cache import kept
 from rayplay.formats.parquet.arrow import Columns
+from rayplay.formats.schema.trace import REORDER_CALL
 
-REORDER = "_optix_hitobject_reorder"
 LANES = 32
-BLOCKS_OF_KEY = {"program": 1, "path": 16, "none": 0}
+BLOCKS_OF_KEY = {"program": 1, "path": 16, "hint": 1, "none": 0}
 loop: Any = kept(njit(cache=True), ["replay/reorder/paths.py"])
 
 
@@ -46,7 +46,7 @@ class Stretches(NamedTuple):
 def code_of(trace: Trace) -> Code | None:
     """The roles of a trace's blocks; None where no instruction is a reorder."""
     rows = trace.read("instructions", ["operation_class", "block_id", "text"])
-    calls = np.char.find(np.array(rows["text"], str), REORDER) >= 0
+    calls = np.char.find(np.array(rows["text"], str), REORDER_CALL) >= 0
     if not calls.any():
         return None
     blocks = trace.read("blocks", ["program", "first_instruction", "instruction_count"])
@@ -98,8 +98,11 @@ def paths_of(visits: Columns, warps: int, code: Code) -> Paths:
     return Paths(*(np.ascontiguousarray(column) for column in out.T))
 
 
-def dealt(paths: Paths, window: int, key: str) -> Stretches:
-    """The places of each thread after each of its reorders. window: warps."""
+def dealt(paths: Paths, window: int, key: str, hints: np.ndarray | None = None) -> Stretches:
+    """The places of each thread after each of its reorders.
+
+    window  warps. hints: of the call that ends each row of the paths, for the key ``hint``.
+    """
     begins = np.r_[True, (np.diff(paths.thread) != 0) | (np.diff(paths.generation) != 0)]
     begin = np.flatnonzero(begins)
     end = np.r_[begin[1:], len(begins)]
@@ -109,7 +112,8 @@ def dealt(paths: Paths, window: int, key: str) -> Stretches:
     for now in range(1, int(generation.max(initial=0)) + 1):
         rows = np.flatnonzero(generation == now)
         earlier = place[rows - 1]  # the row before is the same thread's generation before
-        order = np.lexsort((earlier, *keys_of(paths, begin[rows], end[rows], key), group[rows]))
+        said = () if hints is None else (hints[begin[rows] - 1],)
+        order = np.lexsort((earlier, *said, *keys_of(paths, begin[rows], end[rows], key), group[rows]))
         in_group = group[rows][order]
         rank = np.arange(len(rows)) - np.searchsorted(in_group, in_group)
         place[rows[order]] = in_group * LANES * window + rank

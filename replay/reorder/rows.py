@@ -16,6 +16,18 @@ def rows_of(paths: Paths, visit: np.ndarray, lane: np.ndarray) -> np.ndarray:
     return order[np.searchsorted(key[order], visit * LANES + lane)]
 
 
+def hints_of(hints: Columns, paths: Paths, start: np.ndarray) -> np.ndarray:
+    """int64[paths]: the hint of the call that a thread makes in a visit, 0 where it makes none.
+
+    start  int64[warps], first visit of each warp.
+    """
+    lanes = (hints["lane_mask"][:, None] >> np.arange(LANES, dtype=np.uint32) & 1).astype(bool)
+    row, lane = np.nonzero(lanes)
+    found = np.zeros(len(paths.thread), np.int64)
+    found[rows_of(paths, start[hints["warp_id"][row]] + hints["visit"][row].astype(np.int64), lane)] = hints["hint"]
+    return found
+
+
 def moved_accesses(old: Columns, paths: Paths, moved: Moved, start: np.ndarray) -> Columns:
     """Accesses of the new visits: rows of one instruction in one new visit are one row.
 

@@ -16,6 +16,7 @@ from rayplay.replay.unit.schema import law, value
 KEYS = {
     "path": "the blocks that a thread visits next, 16 of them: the most that a hint can tell",
     "program": "the program that it runs next, such as a closest-hit or a miss program",
+    "hint": "the program that it runs next, then the hint of its call, as the interface has it",
     "none": "nothing: they stay in order, and close up where others have ended",
 }
 VECTOR_BYTES = 16

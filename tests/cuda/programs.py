@@ -45,7 +45,7 @@ def compile_host(folder: Path, codec: str = "lz4_raw", version: int = 13) -> Pat
     found = ptx_fatbin((DATA / "kernels.ptx").read_text(), codec)
     (folder / "fatbin.inc").write_text(",".join(map(str, found)))
     library, made = build_library(version, folder), folder / f"host{version}"
-    words = ["cc", "-O0", "-w", f"-I{folder}", str(DATA / "host.c"), str(library), "-o", str(made)]
+    words = ["cc", "-O0", "-w", "-pthread", f"-I{folder}", str(DATA / "host.c"), str(library), "-o", str(made)]
     subprocess.run(words, check=True)
     library.unlink()  # rayplay run brings its own
     return made

@@ -14,7 +14,9 @@ from rayplay.formats.testing.generate import make_trace
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A valid trace with every table; never to be changed."""
-    return make_trace(tmp_path_factory.mktemp("sample") / "sample.trace", seed=5, traversals=True, cooperative=True)
+    return make_trace(
+        tmp_path_factory.mktemp("sample") / "sample.trace", seed=5, traversals=True, cooperative=True, hints=True
+    )
 
 
 @pytest.fixture

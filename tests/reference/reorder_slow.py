@@ -28,6 +28,7 @@ class SlowReorder:
         self.key, self.window = key, window
         self.visits: list[list[Visit]] = []
         threads = self._threads(trace)
+        self.said = self._said(trace, threads) if key == "hint" else {}
         count = trace.rows("warps")
         for first in range(0, count, window):
             self.visits += self._window([threads[w] for w in range(first, min(first + window, count))])
@@ -43,6 +44,23 @@ class SlowReorder:
                 if mask >> lane & 1:
                     warps[warp].setdefault(lane, []).append((block, 0, (row, lane)))
         return [{lane: self._deep(steps) for lane, steps in warp.items()} for warp in warps]
+
+    def _said(self, trace: Trace, threads: list[dict[int, list[Step]]]) -> dict[tuple[int, int], int]:
+        """By step the hint of its thread's last call before it."""
+        rows, warps = trace.read("hints"), trace.read("visits", ["warp_id"])["warp_id"].tolist()
+        hints: dict[tuple[int, int], int] = {}
+        for row, mask in enumerate(rows["lane_mask"].tolist()):
+            visit = warps.index(int(rows["warp_id"][row])) + int(rows["visit"][row])
+            lanes = [lane for lane in range(32) if mask >> lane & 1]
+            first = int(rows["hint_offset"][row])
+            hints |= {(visit, lane): int(rows["hint"][first + k]) for k, lane in enumerate(lanes)}
+        found = {}
+        for steps in (each for warp in threads for each in warp.values()):
+            last = 0
+            for block, _, at in steps:
+                found[at] = last
+                last = hints[at] if block in self.reorders else last
+        return found
 
     def _is_first(self, block: int) -> bool:
         return block == 0 or self.blocks["program"][block] != self.blocks["program"][block - 1]
@@ -84,9 +102,9 @@ class SlowReorder:
         raise AssertionError("a thread never ends")
 
     def _key(self, steps: list[Step]) -> list[int]:
-        count = {"path": 16, "program": 1, "none": 0}[self.key]
+        count = {"path": 16, "program": 1, "hint": 1, "none": 0}[self.key]
         blocks = [block for block, _, _ in steps[: self._stretch(steps)][:count]]
-        return blocks + [-1] * (count - len(blocks))
+        return blocks + [-1] * (count - len(blocks)) + ([self.said[steps[0][2]]] if self.key == "hint" else [])
 
     def _stretch(self, steps: list[Step]) -> int:
         """Steps up to the next reorder, with its block."""

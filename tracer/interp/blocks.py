@@ -16,7 +16,7 @@ from rayplay.tracer.interp.flow import Flow
 from rayplay.tracer.interp.optix_calls.trace_state import TraceState
 from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
-from rayplay.tracer.meaning.optix import MODES, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.meaning.optix import MODES, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS, is_reorder
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Run(Flow):
         block = self.linked.cfg.blocks[self.block]
         body = self.linked.function.body[block.first : block.first + block.count]
         room = m("visit_next") <= m("visit_limit")
-        if any(i.opcode in RECORDING for i in body):
+        if any(i.opcode in RECORDING or is_reorder(i) for i in body):
             room = room and m("access_next") <= m("access_limit") and m("address_next") <= m("address_limit")
         return not room
 

@@ -54,6 +54,12 @@ def _is_built_in(kind: np.ndarray) -> np.ndarray:
     return np.asarray((kind >= device.BUILT_IN_FRONT) & (kind < HIT_KIND_FRONT))
 
 
+def _attribute(s: TraceState, index: int) -> list[np.ndarray]:
+    """Attribute 0 or 1: reported, or of a triangle."""
+    own, reported = s.hit(device.TRIANGLE_ATTRIBUTES[index]), s.hit(f"attribute_{index}")
+    return [np.where(s.hit("kind") >= HIT_KIND_FRONT, own, reported)]
+
+
 def _exception(s: TraceState, row: int) -> list[np.ndarray]:
     return [s.warps.exception[row].copy()]
 
@@ -82,6 +88,8 @@ HANDLERS: dict[str, Handler] = {
         ((x[0] == HIT_KIND_BACK) | (_is_built_in(x[0]) & (x[0] >= device.BUILT_IN_BACK))).astype(np.uint32)
     ],
     "get_triangle_barycentrics": lambda w, s, x: [s.hit("u"), s.hit("v")],
+    "get_attribute_0": lambda w, s, x: _attribute(s, 0),
+    "get_attribute_1": lambda w, s, x: _attribute(s, 1),
     "get_cluster_id": lambda w, s, x: [splat(device.NO_CLUSTER, 32)],
     "get_remaining_trace_depth": lambda w, s, x: [splat(len(s.warps.frames) - 1 - s.depth, 32)],
     "get_exception_code": lambda w, s, x: _exception(s, EXCEPTION.code),

@@ -79,9 +79,10 @@ class Buffer:
         check_choice(self.generator or "zeros", GENERATORS, "generator")
         needed = GENERATORS[self.generator or "zeros"]
         given = {key for key in ("low", "high", "seed", "degree", "offsets") if getattr(self, key) is not None}
-        for key in sorted(needed ^ given):
-            verb = "needs" if key in needed else "has no use for"
-            raise ValueError(f"{'a file' if self.file else self.generator or 'zeros'} {verb} the key {key!r}")
+        for verb, keys in (("needs", sorted(needed - given)), ("has no use for", sorted(given - needed))):
+            if keys:
+                named = f"the key{'s' * (len(keys) > 1)} {', '.join(map(repr, keys))}"
+                raise ValueError(f"{'a file' if self.file else self.generator or 'zeros'} {verb} {named}")
         if bool(self.shape) == (self.generator == "graph_neighbours") and not (self.file or self.values):
             raise ValueError("graph_neighbours gets its shape from offsets" if self.shape else "needs the key 'shape'")
         self._check_numbers()

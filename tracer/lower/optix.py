@@ -27,6 +27,17 @@ def _hit(field: str) -> Getter:
     return lambda e, inputs: [hit_row(e, field)]
 
 
+def _attribute(index: int) -> Getter:
+    """Attribute 0 or 1: reported, or of a triangle."""
+
+    def lower(e: Emitter, inputs: list[str]) -> list[str]:
+        triangle = e.op(f"icmp uge <32 x i32> {hit_row(e, 'kind')}, splat (i32 {HIT_KIND_FRONT})")
+        own, reported = hit_row(e, device.TRIANGLE_ATTRIBUTES[index]), hit_row(e, f"attribute_{index}")
+        return [e.op(f"select <32 x i1> {triangle}, <32 x i32> {own}, <32 x i32> {reported}")]
+
+    return lower
+
+
 def _constant(value: int) -> Getter:
     return lambda e, inputs: [f"splat (i32 {value})"]
 
@@ -142,6 +153,7 @@ _NAMED: dict[str, Getter] = {
     "get_instance_transform_from_handle": instance_lists.matrix_of("object_to_world"),
     "get_instance_inverse_transform_from_handle": instance_lists.matrix_of("world_to_object"),
     "get_instance_traversable_from_ias": instance_lists.from_top_level,
+    **{f"get_attribute_{index}": _attribute(index) for index in range(len(device.TRIANGLE_ATTRIBUTES))},
     "get_cluster_id": _constant(device.NO_CLUSTER), "get_remaining_trace_depth": _machine("remaining_depth"),
     "get_exception_code": _exception(EXCEPTION.code),
     **{f"get_exception_detail_{k}": _exception(EXCEPTION.detail + k) for k in range(8)},

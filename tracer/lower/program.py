@@ -26,7 +26,7 @@ from rayplay.tracer.lower.calls import lower_call
 from rayplay.tracer.lower.dispatch import RECORDING, lower_straight
 from rayplay.tracer.lower.optix import lower_report, lower_throw, lower_trace, lower_verdict
 from rayplay.tracer.meaning.dispatch import unknown
-from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, THROW_CALL, TRACE_CALL, VERDICT_CALLS, is_reorder
 from rayplay.tracer.units.plans import SERVED
 from rayplay.tracer.units.texture.sectors import MOST
 
@@ -124,7 +124,7 @@ class _PartLowering:
         blocks = self.linked.cfg.blocks
         first, last = blocks[self.part.start], blocks[self.part.stop - 1]
         body = self.linked.function.body[first.first : last.first + last.count]
-        accesses = sum(i.opcode in RECORDING for i in body)
+        accesses = sum(i.opcode in RECORDING or is_reorder(i) for i in body)
         textures = sum(i.opcode in SERVED["texture"] for i in body)
         if accesses > MOST_PART_ACCESSES or accesses + textures * MOST // LANES > MOST_PART_ADDRESSES:
             raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")

@@ -21,6 +21,8 @@ LETTERS = {"u": ("b32", 32), "l": ("b64", 64), "f": ("f32", 32)}
 TRACE_CALL = re.compile(r"_optix_(trace_(typed_32|[0-8])|hitobject_(traverse|invoke))")
 REPORT_CALL = re.compile(r"_optix_report_intersection_([0-8])")
 THROW_CALL = re.compile(r"_optix_throw_exception_([0-8])")
+REORDER_CALL = "_optix_hitobject_reorder"
+"""As ``formats.schema.trace`` has it, which decides no machine code."""
 VERDICT_CALLS = ("_optix_ignore_intersection", "_optix_terminate_ray")
 CALLABLE_CALLS = ("_optix_call_direct_callable", "_optix_call_continuation_callable")
 MODES = {"_optix_hitobject_traverse": MODE.traverse, "_optix_hitobject_invoke": MODE.invoke}
@@ -51,12 +53,14 @@ FRAME_GETTERS = {
 }  # fmt: skip
 """Getters of a field of the trace call."""
 HIT_GETTERS = {
-    **{f"_optix_get_attribute_{k}": f"attribute_{k}" for k in range(ATTRIBUTE_COUNT)},
+    **{f"_optix_get_attribute_{k}": f"attribute_{k}" for k in range(2, ATTRIBUTE_COUNT)},
     "_optix_read_primitive_idx": "primitive", "_optix_read_sbt_gas_idx": "geometry",
     "_optix_read_instance_idx": "instance", "_optix_get_hit_kind": "kind",
     "_optix_get_curve_parameter": "attribute_0",
 }  # fmt: skip
 """Getters of a field of the hit."""
+TRIANGLE_ATTRIBUTES = ("u", "v")
+"""The first attributes of a triangle; of other primitives they are reported, as all others are."""
 OBJECT_GETTERS = {
     **{f"_optix_hitobject_{name}": field for name, field in _WORLD.items()},
     "_optix_hitobject_get_ray_tmin": "t_min", "_optix_hitobject_get_ray_tmax": "committed_t",
@@ -73,6 +77,11 @@ OBJECT_STATES = {
 """Questions about the state of the hit object."""
 MISS_FIELDS = ("miss_index", *RAY_FIELDS[:9], "flags")
 """Fields of the hit object in the order of the arguments of ``hitobject_make_miss_v2``."""
+
+
+def is_reorder(i: Instruction) -> bool:
+    """Whether an instruction records hints, as memory instructions record accesses."""
+    return i.callee == REORDER_CALL
 
 
 def trace_arguments(i: Instruction) -> list[tuple[str, Operand]]:

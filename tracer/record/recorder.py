@@ -11,6 +11,7 @@ import numpy as np
 from rayplay.formats.guard.limits import CTA_BYTES
 from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.record.columns import ColumnMaker
+from rayplay.tracer.record.hints import separated
 from rayplay.tracer.record.rows import Rows, joined
 from rayplay.tracer.record.traversal import traversal_tables
 
@@ -70,6 +71,7 @@ class Recorder:
 
     instruction_counts   int64[blocks of the launch]; first_ids are the ids that its first block and
                          its first instruction have in the trace.
+    reorders             int64[], instructions of the launch whose rows are hints.
     warps_per_cta        warps of a CTA of more than one may be interleaved in the buffers.
     """
 
@@ -80,8 +82,10 @@ class Recorder:
         instruction_counts: np.ndarray,
         first_ids: tuple[int, int],
         warps_per_cta: int,
+        reorders: np.ndarray,
     ) -> None:
         self.sink = sink
+        self.reorders = reorders + first_ids[1]
         self.buffers = buffers
         self.warps_per_cta = warps_per_cta
         self.counts = Counts()
@@ -120,9 +124,8 @@ class Recorder:
         self.counts.visits += len(rows.arrays[0])
         if len(rows.arrays[0]):
             self.sink.put("visits", visits)
-        self.counts.accesses += len(rows.arrays[1])
-        if len(rows.arrays[1]):
-            self.sink.put("accesses", self._columns.accesses(rows))
+        if len(rows.arrays[1]) or len(self.reorders):
+            self._send_accesses(self._columns.accesses(rows))
         if len(self.buffers.rays):  # a launch that traces has the table, even without rows
             rays = self._columns.rays(rows)
             further = traversal_tables(rays, rows.arrays[5], self.buffers.record) if len(rows.arrays) > 5 else {}
@@ -131,3 +134,11 @@ class Recorder:
             self.sink.put("rays", rays)
             for table, columns in further.items():
                 self.sink.put(table, columns)
+
+    def _send_accesses(self, accesses: dict[str, np.ndarray]) -> None:
+        if len(self.reorders):  # a launch that reorders has the table, even without rows
+            accesses, hints = separated(accesses, self.reorders)
+            self.sink.put("hints", hints)
+        self.counts.accesses += len(accesses["visit"])
+        if len(accesses["visit"]):
+            self.sink.put("accesses", accesses)

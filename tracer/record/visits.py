@@ -62,9 +62,14 @@ class VisitRecorder:
 
 
 def make_recorder(
-    sink: AnySink, buffers: Buffers, instruction_counts: np.ndarray, first_ids: tuple[int, int], warps_per_cta: int
+    sink: AnySink,
+    buffers: Buffers,
+    instruction_counts: np.ndarray,
+    first_ids: tuple[int, int],
+    warps_per_cta: int,
+    reorders: np.ndarray,
 ) -> Recorder | VisitRecorder:
     """A recorder that empties the buffers of a launch into ``sink``; arguments as ``Recorder`` has them."""
     if sink is None or isinstance(sink, VisitSink):
         return VisitRecorder(sink, buffers, instruction_counts)
-    return Recorder(sink, buffers, instruction_counts, first_ids, warps_per_cta)
+    return Recorder(sink, buffers, instruction_counts, first_ids, warps_per_cta, reorders)

@@ -67,6 +67,10 @@ def _scene(path: Path, document: dict[str, Any]) -> Scene:
 
 def _curves(entry: dict[str, Any], materials: list[str]) -> Curves:
     """Curves of one basis: control points of four numbers, the first of each segment, one material."""
+    if not isinstance(entry, dict):
+        raise TypeError("curves must be one object: basis, points, segments, material")
+    if entry["material"] not in materials:
+        raise ValueError(f"curves.material must be a name of materials, found {entry['material']!r}")
     points, first = np.array(entry["points"]), np.array(entry["segments"])
     if points.ndim != 2 or points.shape[1] != 4 or points.dtype.kind not in "iuf":
         raise ValueError("curves.points must be a list of [x, y, z, radius]")

@@ -21,7 +21,7 @@ SUFFIXES = (".slang", ".hlsl")
 GLSL = (".glsl", ".rgen", ".rchit", ".rahit", ".rint", ".rmiss", ".rcall", ".comp")
 NEEDS = "pip install 'rayplay[slang]' && pip install --no-deps slangtorch"
 SECONDS = 120  # of slangc: a second is usual
-HEADER = Path(__file__).parents[1] / "programs" / "slang" / "optix.h"
+HEADERS = tuple(Path(__file__).parents[1] / "programs" / "slang" / name for name in ("optix.h", "hit_objects.h"))
 OPTIONS = (b"-arch=compute_75", b"-std=c++17", b"-DSLANG_CUDA_ENABLE_OPTIX", b"-default-device", b"-w")
 _ERROR = re.compile(r"error(?:\[?\s*[A-Z]?\d+\]?)?:\s*(.+)")
 _LINE = re.compile(r"(?:-->\s*)?([^\s(:]+)[(:](\d+)")
@@ -29,6 +29,7 @@ _REFUSED = {
     "RayQuery": "ray queries have no CUDA form: trace rays with TraceRay",
     "TraceRayInline": "ray queries have no CUDA form: trace rays with TraceRay",
     "CallShader": "callable shaders have no CUDA form: call a function instead",
+    "__half": "its CUDA form needs a header that NVRTC does not bring: use float",
 }
 
 
@@ -99,7 +100,7 @@ def _first_error(text: str) -> str:
     """One line of what a compiler says: the first error, and where it is."""
     for word, meaning in _REFUSED.items():
         if word in text:
-            return f"'{word}' must not be used: {meaning}"
+            return f"'{word.lstrip('_')}' must not be used: {meaning}"
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if found := _ERROR.search(line):
@@ -111,8 +112,9 @@ def _first_error(text: str) -> str:
 def _nvrtc(library: ctypes.CDLL, source: bytes, path: Path) -> str:
     """PTX of CUDA text."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    headers, names = (ctypes.c_char_p * 1)(HEADER.read_bytes()), (ctypes.c_char_p * 1)(b"optix.h")
-    if library.nvrtcCreateProgram(ctypes.byref(program), source, b"shader.cu", 1, headers, names):
+    array = ctypes.c_char_p * len(HEADERS)
+    headers, names = array(*(file.read_bytes() for file in HEADERS)), array(*(file.name.encode() for file in HEADERS))
+    if library.nvrtcCreateProgram(ctypes.byref(program), source, b"shader.cu", len(HEADERS), headers, names):
         raise UserError(f"{path}: NVRTC takes no program")
     try:
         options = (ctypes.c_char_p * len(OPTIONS))(*OPTIONS)

@@ -25,6 +25,8 @@ from rayplay.tracer.vulkansim.groups import Group, Table, read_table
 from rayplay.tracer.vulkansim.scene_data import SOURCES
 
 BINDINGS = "bindings.toml"
+FIELD_SOURCES = {**LAUNCH_SOURCES, **dict.fromkeys(SOURCES, "pointer")}
+"""Type of what can fill a field of a structure; a pointer to a buffer of the scene among them."""
 GEOMETRIES = {"triangles": "triangles", "procedural": "spheres"}
 
 
@@ -62,6 +64,7 @@ class Bound:
     def place(self, memory: DeviceMemory, values: Mapping[str, Any]) -> dict[str, int]:
         """Addresses of the buffers that descriptors and matrices need, by the names of their parameters' sources."""
         made = {}
+        values = {**values, **self._addresses(memory, values)}
         for key, descriptor in self.pipeline.layout.descriptors.items():
             if descriptor.kind == "textures":
                 made[_name(key)] = memory.allocate(_textures(self.scene, memory, descriptor.stride))
@@ -74,6 +77,15 @@ class Bound:
                 columns = each.transpose(0, 2, 1).astype(np.float32)
                 made[f"{name}_columns"] = memory.allocate(np.ascontiguousarray(columns))
         return made
+
+    def _addresses(self, memory: DeviceMemory, values: Mapping[str, Any]) -> dict[str, int]:
+        """Addresses of the buffers of the scene to which structures point, each placed once."""
+        named = {field.source for fields in self.structures.values() for field in fields}
+        return {
+            name: memory.allocate(make(self.scene, values), name=name)
+            for name, make in SOURCES.items()
+            if name in named
+        }
 
     def _contents(self, key: Key, values: Mapping[str, Any]) -> bytes:
         if key in self.sources:
@@ -115,7 +127,7 @@ def _read_bindings(path: Path) -> tuple[dict[Key, tuple[Field, ...]], dict[Key, 
             check_choice(each.source, SOURCES, f"{place}.source")
             sources[key] = each.source
         else:
-            structures[key] = place_fields(each.fields, LAUNCH_SOURCES, f"{place}.fields")
+            structures[key] = place_fields(each.fields, FIELD_SOURCES, f"{place}.fields")
     return structures, sources
 
 

@@ -11,6 +11,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.vulkansim.reader import Shader
 from rayplay.tracer.vulkansim.folder import Folder
 
+NO_SHADER = (0, 0xFFFFFFFF)
+"""Words of a hit group without a shader: a pipeline's first shader is the ray generation shader."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -75,6 +78,7 @@ def _groups(folder: Folder, by_number: Mapping[int, Shader]) -> tuple[Group, ...
         return _without_table(folder)
     made: dict[str, Group] = {}
     for number, (first, second) in enumerate(folder.hit[:, :2].tolist()):
+        _require_known(folder, by_number, number, first, second)
         kind = by_number[second].kind if second in by_number else ""
         closest = first if first in by_number and by_number[first].kind == "closesthit" else None
         if kind == "intersection":
@@ -84,6 +88,17 @@ def _groups(folder: Folder, by_number: Mapping[int, Shader]) -> tuple[Group, ...
     if not any((g.closest_hit, g.any_hit, g.intersection) != (None, None, None) for g in made.values()):
         raise UserError(f"{folder.path}: .hitsbt: group 0 must name a shader of the folder, found none")
     return tuple(made.values())
+
+
+def _require_known(folder: Folder, by_number: Mapping[int, Shader], group: int, closest: int, other: int) -> None:
+    """``UserError`` for a hit group whose words name no shader of the folder, and not none either."""
+    for number, kind in ((closest, "closesthit"), (other, "")):
+        named = by_number.get(number)
+        if number in NO_SHADER or (named is not None and kind in ("", named.kind)):
+            continue
+        what = f"is {named.kind}" if named else f"is none of {', '.join(map(str, by_number))}"
+        must = kind or "anyhit or intersection"
+        raise UserError(f"{folder.path}: .hitsbt: group {group}: shader {number} must be {must}, and {what}")
 
 
 def _without_table(folder: Folder) -> tuple[Group, ...]:

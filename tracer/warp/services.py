@@ -79,6 +79,11 @@ def run_service(name: str, call: ServiceCall, returns: list[int]) -> list[np.nda
     return results
 
 
+def after_printed(printed: str, text: str) -> str:
+    """Text on lines of its own, behind what programs have printed."""
+    return f"{printed}{'' if printed.endswith(chr(10)) or not printed else chr(10)}{text}"
+
+
 def _printf(call: ServiceCall, lane: int) -> int:
     """vprintf(format, arguments): the text is kept with device memory; how many arguments were converted."""
     template, buffer = call.text(call.number(0, lane)), call.number(1, lane)
@@ -119,7 +124,8 @@ def _converted(call: ServiceCall, found: "re.Match[str]", prefix: str, take: Cal
         value = float(np.frombuffer(take(8), np.float64)[0])
         return value.hex() if kind in "aA" else f"{prefix}{kind}" % value
     if kind == "s":
-        return f"{prefix}s" % call.text(int.from_bytes(take(8), "little"))
+        address = int.from_bytes(take(8), "little")
+        return f"{prefix}s" % (call.text(address) if address else "(null)")
     if kind == "p":
         return f"{prefix}s" % hex(int.from_bytes(take(8), "little"))
     size = 8 if length in ("l", "ll", "z", "j", "t") else 4

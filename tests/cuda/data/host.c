@@ -1,5 +1,6 @@
 /* A CUDA program without nvcc: registers its kernels as nvcc's host code does, calls the runtime, and says what it found.
    The words of the command line name the parts to run. fatbin.inc holds the bytes of the fatbin. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,8 @@ int cudaGraphNodeGetDependentNodes_v2(void *, void **, void *, size_t *);
 int cudaStreamUpdateCaptureDependencies_v2(void *, void **, const void *, size_t, unsigned);
 int cudaGraphGetRootNodes(void *, void *, size_t *);
 int cudaGraphKernelNodeGetAttribute(void *, int, void *);
+int cudaGraphKernelNodeSetAttribute(void *, int, const void *);
+int cudaGraphKernelNodeCopyAttributes(void *, void *);
 int cudaStreamCreateWithPriority(void *, unsigned, int);
 int cudaStreamGetPriority(void *, int *);
 int cudaStreamCopyAttributes(void *, void *);
@@ -459,6 +462,38 @@ static void part_attributes(void) {
   error |= cudaGraphKernelNodeGetAttribute(node, 2, cooperative);
   printf("bytes %d %d %c %d %c", error, window[31], window[32], inside[31], inside[32]);
   printf(" %d %d %s\n", cooperative[0], cooperative[1], cudaGetErrorName(cudaStreamGetAttribute(stream, 2, window)));
+  int one[3] = {1, 1, 1}, two[3] = {2, 1, 1};
+  printf("clusters %d %s", cudaGraphKernelNodeSetAttribute(node, 4, one), cudaGetErrorName(cudaGraphKernelNodeSetAttribute(node, 4, two)));
+  printf(" %s\n", cudaGetErrorName(cudaGraphKernelNodeCopyAttributes(node, NULL)));
+}
+
+/* Each thread keeps the library busy with memory, launches, captures and graphs of its own. */
+static void *work_of_a_thread(void *result) {
+  for (int round = 0; round < 6; round++) {
+    float host[64], back[64], *from, *to;
+    void *stream, *graph, *made;
+    for (int i = 0; i < 64; i++) host[i] = i + 100 * *(int *)result;
+    int error = cudaMalloc(&from, sizeof host) | cudaMalloc(&to, sizeof host) | cudaStreamCreate(&stream);
+    error |= cudaMemcpyAsync(from, host, sizeof host, 1, stream) | cudaMemsetAsync(to, 0, sizeof host, stream);
+    error |= cudaStreamBeginCapture(stream, 2) | scaled(from, to, 64, stream) | cudaStreamEndCapture(stream, &graph);
+    error |= cudaGraphInstantiate(&made, graph, 0) | cudaGraphLaunch(made, stream);
+    error |= cudaMemcpyAsync(back, to, sizeof back, 2, stream) | cudaStreamSynchronize(stream);
+    error |= cudaGraphDestroy(graph) | cudaGraphExecDestroy(made);
+    error |= cudaStreamDestroy(stream) | cudaFree(from) | cudaFree(to);
+    for (int i = 0; i < 64; i++) error |= back[i] != 2 * host[i] + 1;
+    if (error) return *(int *)result = -1, NULL;
+  }
+  return NULL;
+}
+
+static void part_threads(void) {
+  pthread_t threads[6];
+  int results[6], good = 0;
+  float set[2] = {2, 1};
+  cudaMemcpyToSymbol(factors, set, 8, 0, 1);
+  for (int i = 0; i < 6; i++) pthread_create(&threads[i], NULL, work_of_a_thread, (results[i] = i, &results[i]));
+  for (int i = 0; i < 6; i++) pthread_join(threads[i], NULL), good += results[i] == i;
+  printf("threads %d\n", good);
 }
 
 static void part_pools(void) {
@@ -514,7 +549,7 @@ int main(int count, char **words) {
       {"copies", part_copies}, {"shared", part_shared}, {"parameters", part_parameters}, {"images", part_images},
       {"errors", part_errors}, {"device", part_device}, {"outside", part_outside},
       {"graph", part_graph}, {"capture", part_capture}, {"gone", part_gone}, {"nested", part_nested}, {"assert", part_assert},
-      {"edit", part_edit}, {"pools", part_pools}, {"child", part_child}, {"lists", part_lists}, {"attributes", part_attributes}};
+      {"edit", part_edit}, {"pools", part_pools}, {"child", part_child}, {"lists", part_lists}, {"attributes", part_attributes}, {"threads", part_threads}};
   for (int i = 1; i < count; i++) {
     if (!strncmp(words[i], "exit", 4)) return atoi(words[i] + 4);
     if (!strcmp(words[i], "abort")) abort();

@@ -15,7 +15,7 @@ from rayplay.formats.laws.check import LAWS, PROBLEMS_PER_LAW, validate
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.parquet.groups import checked
 from rayplay.formats.schema.trace import NODE_HIT_BIT, TRACE
-from rayplay.formats.testing.generate import make_tables, make_trace
+from rayplay.formats.testing.generate import make_tables, make_trace, reordering
 from tests.formats.edit.test_traversal_tables import BROKEN as BROKEN_TRAVERSALS
 
 Tables = dict[str, Columns]
@@ -183,6 +183,10 @@ BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("predicates_leave_out_lanes", "predicates", change("predicates", "visit", 0, 1 << 20)),
     ("predicates_leave_out_lanes", "predicates", change("predicates", "lane_mask", 0, 0xFFFF_FFFF)),
     ("predicates_leave_out_lanes", "predicates", change("predicates", "instruction_id", 1, 0)),
+    ("hints_belong_to_calls", "hints", change("hints", "visit", 0, 1 << 20)),
+    ("hints_belong_to_calls", "hints", change("hints", "instruction_id", 0, 0)),
+    ("hints_belong_to_calls", "hints", change("hints", "lane_mask", 0, 0)),
+    ("hints_belong_to_calls", "hints", change("hints", "lane_mask", 0, 1)),
     ("rays_are_in_order", "rays", change("rays", "lane", 1, lambda old: old - 1)),
     ("segments_continue", "rays", continue_another_instruction),
     ("hits_are_whole", "rays", change("rays", "instance", 3, lambda old: -1 - old)),
@@ -203,7 +207,9 @@ def test_a_broken_law_is_found(tmp_path: Path, law, table, breaking) -> None:
 
 def fresh_tables() -> Tables:
     """A valid trace as arrays that a test may change."""
-    tables = {name: checked(TRACE.table(name), columns) for name, columns in make_tables(5).items()}
+    made = make_tables(5)
+    made |= reordering(np.random.default_rng(5), made)
+    tables = {name: checked(TRACE.table(name), columns) for name, columns in made.items()}
     return {name: {key: array.copy() for key, array in columns.items()} for name, columns in tables.items()}
 
 

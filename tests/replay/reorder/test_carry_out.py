@@ -1,5 +1,6 @@
 """Reorders that a replay carries out: threads keep their work, warps get fuller, state and sort cost what they say."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from rayplay.formats.dataset.memory import MemorySource
 from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.edit.filter import filter_trace
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.laws.check import problems
 from rayplay.replay.gpu.description import load
@@ -53,7 +55,9 @@ def lane_addresses(trace: Trace, instructions: int) -> np.ndarray:
     return found[np.lexsort(found.T)]
 
 
-@pytest.mark.parametrize(("window", "key"), [(8, "none"), (8, "program"), (8, "path"), (5, "path"), (1, "path")])
+@pytest.mark.parametrize(
+    ("window", "key"), [(8, "none"), (8, "program"), (8, "hint"), (8, "path"), (5, "path"), (1, "path")]
+)
 def test_threads_keep_their_work_and_warps_run_as_the_twin_says(plain: Trace, window: int, key: str) -> None:
     made = moved(plain, window, 32, key)
     assert not list(problems(made)), "every law of a trace holds"
@@ -102,6 +106,38 @@ def rays_by_twin(trace: Trace, slow: SlowReorder) -> list[tuple[float, ...]]:
     ]
 
 
+LISTS = (
+    ("rays", "node"),
+    ("distances", "distance"),
+    ("culled", "node"),
+    ("culled", "distance"),
+    ("culled", "position"),
+)
+
+
+def rays_with_lists(trace: Trace) -> list[tuple[object, ...]]:
+    """Every ray with what the tables beside ``rays`` say of it, sorted."""
+    tables = {name: trace.read(name) for name in ("rays", "distances", "culled")}
+    names = ("origin_x", "direction_x", "direction_y", "t_max", "segment", "instance", "primitive")
+    columns: list[list[object]] = [tables["rays"][name].tolist() for name in names]
+    for table, name in LISTS:
+        values, ends = tables[table][name], tables[table][f"{name}_offset"].astype(int)
+        columns.append([tuple(values[a:b].tolist()) for a, b in pairwise(ends)])
+    return sorted(zip(*columns, strict=True))
+
+
+def test_distances_and_culled_visits_move_with_their_rays(tmp_path: Path) -> None:
+    render(Request("wknd", PROGRAM, None, tmp_path / "t.trace", WIDTH, HEIGHT, samples=1, record="culled"))
+    trace = open_trace(tmp_path / "t.trace")
+    made = moved(trace, 8, 16)
+    assert not list(problems(made)), "every law of a trace holds"
+    before, after = rays_with_lists(trace), rays_with_lists(made)
+    assert any(row[-1] for row in before), "some visits were culled"
+    assert before == after
+    order = ("direction_x", "direction_y")
+    assert any(not np.array_equal(made.read("rays")[name], trace.read("rays")[name]) for name in order), "rays moved"
+
+
 def test_threads_that_never_reorder_run_together_as_they_were_traced(plain: Trace) -> None:
     code, visits, count = code_of(plain), plain.read("visits"), plain.rows("warps")
     assert code is not None
@@ -112,9 +148,9 @@ def test_threads_that_never_reorder_run_together_as_they_were_traced(plain: Trac
 
 
 def test_a_better_key_makes_fuller_warps(plain: Trace) -> None:
-    found = [figures_of(moved(plain, 16, key=key), 1).lanes for key in ("none", "program", "path")]
-    assert set(KEYS) == {"none", "program", "path"}
-    assert 1.1 * figures_of(plain, 1).lanes < found[0] < found[1] < found[2]
+    found = [figures_of(moved(plain, 16, key=key), 1).lanes for key in ("none", "program", "hint", "path")]
+    assert set(KEYS) == {"none", "program", "hint", "path"}
+    assert 1.1 * figures_of(plain, 1).lanes < found[0] < found[1] < found[2] < found[3]
 
 
 def test_a_window_of_one_warp_orders_its_lanes(plain: Trace) -> None:
@@ -228,6 +264,28 @@ def test_warps_of_a_window_meet(plain: Trace) -> None:
     assert opened == times.max(1).sum() > 10
 
 
+def test_a_filter_keeps_the_hints_of_its_pixels(plain: Trace, tmp_path: Path) -> None:
+    """As tracing these pixels does."""
+    selected = np.arange(WIDTH * HEIGHT).reshape(HEIGHT, WIDTH) % 3 == 0
+    chosen = tmp_path / "pixels"
+    chosen.write_text("".join(f"{x} {y}\n" for y, x in np.argwhere(selected)))
+    render(Request("wknd", PROGRAM, None, tmp_path / "t.trace", WIDTH, HEIGHT, samples=2, pixels=chosen))
+    filter_trace(plain.path, selected, tmp_path / "f.trace")
+    traced, filtered = open_trace(tmp_path / "t.trace"), open_trace(tmp_path / "f.trace")
+    assert 0 < len(traced.read("hints")["hint"]) < len(plain.read("hints")["hint"])
+    for table in ("visits", "hints", "accesses"):
+        ours, theirs = filtered.read(table), traced.read(table)
+        assert all(np.array_equal(ours[name], theirs[name]) for name in theirs), table
+
+
+def test_hints_are_needed_to_sort_by_them(plain: Trace) -> None:
+    tables = {name: plain.read(name) for name in plain.tables if name != "hints"}
+    without = Trace(MemorySource(plain.path, plain.layout, plain.manifest, tables), plain.layout)
+    with pytest.raises(UserError, match=r"must have a table hints where reorder\.key is hint: trace it again"):
+        moved(without, 8, key="hint")
+    assert moved(without, 8).rows("visits")
+
+
 def test_without_a_window_or_a_reorder_a_trace_is_as_it_is(plain: Trace) -> None:
     assert carried_out(plain, Spec(0, "path", 64, 9), None) == (plain, None)
     sample = open_trace(ROOT / "traces" / "sample.trace")
@@ -239,7 +297,7 @@ def test_what_cannot_be_reordered_is_one_line(plain: Trace) -> None:
         "window_warps=33": "window_warps must be at most 32, the warps of a CTA, not 33",
         "state_bytes=24": "state_bytes must be a multiple of 16, at most 1024, not 24",
         "sort_cycles=65536": "sort_cycles must be at most 65535, not 65536",
-        "key=hint": "unknown name 'hint'; known are path, program, none",
+        "key=colour": "unknown name 'colour'; known are path, program, hint, none",
     }.items():
         with pytest.raises(UserError, match=message):
             load("mobile", [f"reorder.{value}"])

@@ -93,6 +93,57 @@ def test_a_traversal_and_an_invocation_are_a_trace_call(tmp_path: Path) -> None:
     assert np.array_equal(words[:, 19], np.where(hit, 6, 77))
 
 
+def test_the_first_attributes_of_a_triangle_are_its_barycentrics(tmp_path: Path) -> None:
+    """Slang reads them so."""
+    weights = "    call (%f6, %f7), _optix_{}get_triangle_barycentrics, ();\n"
+    hit = program(
+        "closesthit",
+        weights.format("") + store(0, "%f6") + store(1, "%f7")
+        + "".join(f"call (%r{k}), _optix_get_attribute_{k - 10}, ();\n" + store(k - 8, f"%r{k}") for k in (10, 11, 12)),
+    )  # fmt: skip
+    raygen = program(
+        "raygen",
+        SET_RAY + trace() + trace("_optix_hitobject_traverse") + weights.format("hitobject_")
+        + store(8, "%f6") + store(9, "%f7")
+        + "".join(
+            f"add.u32 %r30, %r1, {k}; call (%r31), _optix_hitobject_get_attribute, (%r30);\n" + store(10 + k, "%r31")
+            for k in range(8)
+        )
+        + "    call (%r32), _optix_hitobject_is_hit, ();\n" + store(20, "%r32"),
+    )  # fmt: skip
+    words = both(prepare(tmp_path, raygen + hit + MISSES, BOUND, plain_scene()))
+    hit_lanes = np.flatnonzero(words[:, 20] == 1)
+    assert 4 < len(hit_lanes) < 28
+    own = words[hit_lanes]
+    assert own[:, :2].all(), "a triangle hit inside"
+    assert np.array_equal(own[:, :2], own[:, 2:4])
+    assert not own[:, 4].any()
+    assert np.array_equal(own[:, :2], own[:, 8:10])
+    by_index = own[np.arange(len(own))[:, None], 10 + (np.arange(8) - hit_lanes[:, None]) % 8]
+    assert np.array_equal(by_index[:, :2], own[:, :2])
+    assert not by_index[:, 2:].any()
+
+
+def test_a_trace_tells_the_hints_of_reorders(tmp_path: Path) -> None:
+    """The bits that the call names, of the lanes that call; they are no accesses."""
+    raygen = program(
+        "raygen",
+        "    shl.b32 %r4, %r1, 1; or.b32 %r5, %r1, 0xffff0000; setp.ne.u32 %p1, %r1, 7;\n"
+        "    @%p1 call _optix_hitobject_reorder, (%r5, %r4);\n" + store(0, "%r5"),
+    )
+    prepared = prepare(tmp_path, raygen, '[[hit_group]]\ngeometry = "triangles"\n', plain_scene())
+    both(prepared)
+    rows = words_of(prepared, "machine")[1]
+    hints, accesses = rows.table("hints"), rows.table("accesses")
+    x = np.array([lane for lane in range(32) if lane != 7], np.uint64)
+    assert hints["lane_mask"].tolist() == [0xFFFFFFFF ^ 1 << 7]
+    mask = (np.uint64(1) << np.minimum(2 * x, 32).astype(np.uint64)) - np.uint64(1)
+    assert hints["hint"].tolist() == ((x | np.uint64(0xFFFF0000)) & mask).tolist()
+    assert len(hints["hint_offset"]) == 2
+    assert hints["instruction_id"][0] not in accesses["instruction_id"]
+    assert len(accesses["visit"]) == 1
+
+
 CALLABLES = """
 .visible .func (.param .b32 func_retval0) __direct_callable__scale(.param .b32 value)
 {

@@ -121,7 +121,7 @@ def both(prepared: Prepared, width: int = 32) -> np.ndarray:
     ours, trace_ = words_of(prepared, "machine", width)
     theirs, plain = words_of(prepared, "interpreter", width)
     assert np.array_equal(ours, theirs)
-    for table in ("visits", "accesses", "rays"):
+    for table in ("visits", "accesses", "rays", "hints"):
         mine, other = trace_.table(table), plain.table(table)
         assert all(np.array_equal(mine[column], other[column]) for column in mine), table
     return ours

@@ -67,7 +67,7 @@ def one_buffer(folder: Path, text: str) -> np.ndarray:
         ("shape = [100]", "", "buffers.values: needs the key 'shape'"),
         ("shape = [100]", "shpe = [100]", "buffers.values: unknown name 'shpe'; did you mean 'shape'"),
         ('"arange"', '"arrange"', "buffers.values: generator: unknown name 'arrange'; did you mean 'arange'"),
-        ('"arange"', '"random"', "buffers.values: random needs the key 'high'"),
+        ('"arange"', '"random"', "buffers.values: random needs the keys 'high', 'low', 'seed'"),
         ('"arange"', '"arange"\nseed = 1', "buffers.values: arange has no use for the key 'seed'"),
         ('"arange"', '"random"\nlow = 0\nhigh = 5000000000\nseed = 1', "whole numbers that fit uint32, found 0"),
         ('"arange"', '"random"\nlow = 9\nhigh = 9\nseed = 1', "low must be below high, found 9 and 9"),

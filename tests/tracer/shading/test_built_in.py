@@ -249,6 +249,8 @@ def test_a_pack_with_curves_and_what_is_refused(tmp_path: Path) -> None:
         ("[0, 1],\n", "[0, 2],\n", "segments must begin at point 0 to 1"),
         ("[0, 1],\n", "[0, 1.7],\n", "segments must be a list of numbers of points"),
         ("[0, 1],\n", "[[0, 1]],\n", "segments must be a list of numbers of points"),
+        ('"curves": {', '"curves": [], "more": {', "curves must be one object: basis, points, segments, material"),
+        ('"material": "brown"', '"material": {}', r"curves\.material must be a name of materials, found \{\}"),
         ("[1, 0, 0, 0.1]", "[1, 0, 0.1]", "hair.json"),
         ("[1, 0, 0, 0.1]", "[1, 0, 0, 0]", r"points\[1\] must be finite, its radius above 0"),
     ):

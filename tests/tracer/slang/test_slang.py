@@ -12,6 +12,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.render import Request, Summary, render_scene
 from rayplay.tracer.scenes import load
+from rayplay.tracer.shader import read_shaders
 from rayplay.tracer.shading.upload import pixel_rays
 from rayplay.tracer.slang import compile as compilers
 from rayplay.tracer.slang.bind import bind_shader
@@ -58,6 +59,44 @@ def test_the_picture_is_what_the_rays_met(tmp_path: Path, name: str, suffix: str
     np.testing.assert_allclose(expected, directions.reshape(-1, 3), atol=1e-5)
 
 
+TRACED = "TraceRay(scene, RAY_FLAG_NONE, 0xff, 0, 1, 0, ray, payload);"
+BY_OBJECT = """
+    HitObject met = HitObject::TraceRay(scene, RAY_FLAG_NONE, 0xff, 0, 1, 0, ray, payload);
+    ReorderThread(met.IsHit() ? met.GetInstanceIndex() + met.GetHitKind() : 0, 4);
+    HitObject::Invoke(scene, met, payload);
+    if (met.IsHit() && (met.GetPrimitiveIndex() != payload.found.x || met.GetRayDesc().TMax != payload.found.z))
+        payload.found = 0.0;
+    HitObject other = HitObject::MakeMiss(0, ray);
+    Payload missed = {};
+    HitObject::Invoke(scene, other, missed);
+    if (any(missed.found != ray.Direction) || !other.IsMiss()) payload.found = 1.0;
+"""
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_hit_object_meets_what_a_ray_meets(tmp_path: Path) -> None:
+    program = tmp_path / "objects.slang"
+    assert TRACED in HITS.read_text()
+    program.write_text(HITS.read_text().replace(TRACED, BY_OBJECT))
+    found = []
+    for file, backend in ((HITS, "machine"), (program, "machine"), (program, "interpreter")):
+        out = tmp_path / f"{file.stem}-{backend}.trace"
+        render_scene(load("cornell"), Request("cornell", file, None, out, 24, 16, backend=backend), Summary())
+        picture = open_trace(out).read("image")
+        found.append(np.stack([picture[channel] for channel in ("red", "green", "blue")]))
+    assert len(np.unique(found[0][0])) > 4
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_file_without_ray_tracing_shaders_is_one_line(tmp_path: Path) -> None:
+    program = tmp_path / "compute.hlsl"
+    program.write_text(IMAGE + "[numthreads(8, 8, 1)] void main(uint3 id : SV_DispatchThreadID) { image[id.xy] = 1; }")
+    with pytest.raises(UserError, match=r"compute\.hlsl: must have a ray-tracing shader, .*, found none"):
+        read_shaders(program)
+
+
 @pytest.mark.usefixtures("compiler")
 def test_interpreter_equals_machine_code(tmp_path: Path) -> None:
     found = []
@@ -91,6 +130,8 @@ REFUSED = {
         "sphere: buffers of a scene: unknown name 'sphere'; did you mean 'spheres'?",
     "Texture2D<float4> map;\n" + RAYGEN + "{ image[uint2(0)] = map[uint2(0)]; }":
         "map: a parameter of this kind, texture2D, is not bound",
+    RAYGEN + "{ half2 x = half2(DispatchRaysIndex().xy); image[uint2(x)] = float(x.x); }":
+        "'half' must not be used: its CUDA form needs a header",
     '[shader("miss")] void sky(inout float4 p) { p = 0; }': "must have one raygeneration shader",
 }  # fmt: skip
 

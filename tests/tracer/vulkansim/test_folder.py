@@ -87,6 +87,23 @@ def test_bytes_of_the_folder_are_the_buffer_unless_a_binding_says_else(folder: P
     assert made[28:32] == struct.pack("<I", 7)
 
 
+def test_a_buffer_may_hold_addresses_of_the_scenes_buffers(folder: Path) -> None:
+    """As shaders have it that reach geometry through a buffer of addresses, one of each instance."""
+    bindings = folder / "bindings.toml"
+    fields = ", ".join(f'{{ name = "{name}", type = "pointer" }}' for name in ("vertices", "indices", "materials"))
+    fields += ', { name = "again", type = "pointer", source = "vertices" }'
+    lines = [line for line in bindings.read_text().splitlines() if "binding = 5" not in line]
+    bindings.write_text("\n".join(lines).rstrip("]\n") + f"\n    {{ set = 0, binding = 5, fields = [{fields}] }},\n]\n")
+    scene, memory = load("cornell"), DeviceMemory()
+    values = camera_values(scene.camera, 48, 32)
+    made = bind_folder(folder, None, scene).place(memory, values)
+    addresses = memory.view(made["descriptor_0_5"], np.uint64, 4).tolist()
+    assert addresses[3] == addresses[0] != addresses[1]
+    for name, address in zip(("vertices", "indices", "materials"), addresses, strict=False):
+        data = SOURCES[name](scene, values)
+        assert memory.view(address, np.uint8, len(data)).tobytes() == data, name
+
+
 def test_matrices_lead_through_the_pixels_centres() -> None:
     """Inverse projection and view give the camera's rays; the uniform block has them and their inverses."""
     values = camera_values(SCENE.camera, 48, 32)
@@ -122,6 +139,9 @@ def test_geometry_is_what_the_scene_has() -> None:
     ("0.hitsbt", record(0, 0), "F: .hitsbt: group 0 must name a shader of the folder, found none"),
     ("0.misssbt", record(9), "F: .misssbt: shader 9 must be miss, and is none of 0, 1, 2, 3, 4, 5, 6"),
     ("0.raygensbt", record(1), "F: .raygensbt: shader 1 must be raygen, and is miss"),
+    ("0.hitsbt", record(9, 4), "F: .hitsbt: group 0: shader 9 must be closesthit, and is none of 0, 1, 2, 3, 4, 5, 6"),
+    ("0.hitsbt", record(1, 4), "F: .hitsbt: group 0: shader 1 must be closesthit, and is miss"),
+    ("0.hitsbt", record(3, 9), "F: .hitsbt: group 0: shader 9 must be anyhit or intersection, and is none of"),
     ("1.hitsbt", record(3), "F: must hold one file .hitsbt, found 0.hitsbt, 1.hitsbt"),
     ("0.callparams", b"0,48", "F/0.callparams: must be numbers: indirect, width, height, depth, address; found 0,48"),
     ("0.callparams", b"0,48,32,2,0", "F/0.callparams: must be a launch of one layer, found 48 x 32 x 2"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, STATUS
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_FRONT, NO_PROGRAM, STATUS
 from rayplay.tracer.interp.optix_calls import instance_lists
 from rayplay.tracer.interp.optix_calls.trace_state import Handler, TraceState, take
 from rayplay.tracer.interp.values import LANE, Lanes, splat
@@ -26,6 +26,15 @@ def _put(w: Lanes, s: TraceState, field: str, value: np.ndarray, status: int | N
     s.object[FRAME[field]][lanes] = value[lanes]
 
 
+def _attribute(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
+    """An attribute by its index: reported, or the first two of a triangle."""
+    index = x[0] & 7
+    values, triangle = s.object[FRAME.committed_attribute + index, LANE], _hit(s, "kind") >= HIT_KIND_FRONT
+    for first, field in enumerate(device.TRIANGLE_ATTRIBUTES):
+        values = np.where(triangle & (index == first), _hit(s, field), values)
+    return [values]
+
+
 def _make_nop(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
     _put(w, s, "status", splat(STATUS.start, 32))
     return []
@@ -37,6 +46,13 @@ def _make_miss(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]
     _put(w, s, "committed_t", x[8])
     _put(w, s, "committed_instance", splat(NO_PROGRAM, 32))
     _put(w, s, "status", splat(STATUS.miss, 32))
+    return []
+
+
+def _reorder(w: Lanes, s: TraceState, x: list[np.ndarray]) -> list[np.ndarray]:
+    """No thread moves; the bits of the hint that the call names are recorded."""
+    mask = (np.uint64(1) << np.minimum(x[1], 32).astype(np.uint64)) - np.uint64(1)
+    w.record(x[0].astype(np.uint64) & mask, w.executing())
     return []
 
 
@@ -66,7 +82,7 @@ HANDLERS: dict[str, Handler] = {
     **{
         f"hitobject_{name}": getter
         for name, getter in {
-            "get_attribute": lambda w, s, x: [s.object[FRAME.committed_attribute + (x[0] & 7), LANE]],
+            "get_attribute": _attribute,
             "get_instance_id": instance_lists.instance_id(_hit),
             "get_gas_traversable_handle": instance_lists.gas_handle(_hit),
             "get_transform_list_size": instance_lists.list_size(_hit),
@@ -76,7 +92,7 @@ HANDLERS: dict[str, Handler] = {
             "get_triangle_barycentrics": lambda w, s, x: [_hit(s, "u"), _hit(s, "v")],
             "get_sbt_record_index": _record_index, "set_sbt_record_index": _set_record_index,
             "get_sbt_data_pointer": _record_data, "make_nop": _make_nop, "make_miss": _make_miss,
-            "make_miss_v2": _make_miss, "reorder": lambda w, s, x: [],
+            "make_miss_v2": _make_miss, "reorder": _reorder,
             "get_cluster_id": lambda w, s, x: [splat(device.NO_CLUSTER, 32)],
         }.items()
     },

@@ -3,8 +3,9 @@
 Source: ``docs/sources/optix.md#hit-objects``.
 """
 
-from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, ROW_BYTES, STATUS
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_FRONT, NO_PROGRAM, ROW_BYTES, STATUS
 from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import record
 from rayplay.tracer.emit.rows import load_row, row, store_row
 from rayplay.tracer.emit.text import gather
 from rayplay.tracer.lower.optix_calls import instance_lists
@@ -42,11 +43,17 @@ def _is(status: int) -> Getter:
 
 
 def _attribute(e: Emitter, inputs: list[str]) -> list[str]:
+    """An attribute by its index: reported, or the first two of a triangle."""
     low = e.op(f"and <32 x i32> {inputs[0]}, splat (i32 7)")
     offset = e.op(f"shl <32 x i64> {e.resize(low, 32, 64)}, splat (i64 7)")
     offset = e.op(f"add <32 x i64> {offset}, <{LANE_BYTES}>")
     first = row(e, e.machine("hit_object"), FRAME.committed_attribute * ROW_BYTES)
-    return [gather(e, e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}"), "splat (i1 true)", 32)]
+    value = gather(e, e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}"), "splat (i1 true)", 32)
+    triangle = e.op(f"icmp uge <32 x i32> {_hit(e, 'kind')}, splat (i32 {HIT_KIND_FRONT})")
+    for index, field in enumerate(device.TRIANGLE_ATTRIBUTES):
+        same = e.op(f"and <32 x i1> {triangle}, {e.op(f'icmp eq <32 x i32> {low}, splat (i32 {index})')}")
+        value = e.op(f"select <32 x i1> {same}, <32 x i32> {_hit(e, field)}, <32 x i32> {value}")
+    return [value]
 
 
 def _make_nop(e: Emitter, inputs: list[str]) -> list[str]:
@@ -60,6 +67,16 @@ def _make_miss(e: Emitter, inputs: list[str]) -> list[str]:
     _put(e, "committed_t", inputs[8])
     _put(e, "committed_instance", f"splat (i32 {NO_PROGRAM})")
     _put(e, "status", f"splat (i32 {STATUS.miss})")
+    return []
+
+
+def _reorder(e: Emitter, inputs: list[str]) -> list[str]:
+    """No thread moves; the bits of the hint that the call names are recorded."""
+    many = e.op(f"icmp ugt <32 x i32> {inputs[1]}, splat (i32 32)")
+    bits = e.op(f"select <32 x i1> {many}, <32 x i32> splat (i32 32), <32 x i32> {inputs[1]}")
+    beyond = e.op(f"shl <32 x i64> splat (i64 1), {e.resize(bits, 32, 64)}")
+    mask = e.op(f"add <32 x i64> {beyond}, splat (i64 -1)")
+    record(e, e.op(f"and <32 x i64> {e.resize(inputs[0], 32, 64)}, {mask}"), e.lanes())
     return []
 
 
@@ -106,7 +123,7 @@ HANDLERS: dict[str, Getter] = {
             "get_triangle_barycentrics": lambda e, inputs: [_hit(e, "u"), _hit(e, "v")],
             "get_sbt_record_index": _record_index, "set_sbt_record_index": _set_record_index,
             "get_sbt_data_pointer": _record_data, "make_nop": _make_nop, "make_miss": _make_miss,
-            "make_miss_v2": _make_miss, "reorder": lambda e, inputs: [],
+            "make_miss_v2": _make_miss, "reorder": _reorder,
             "get_cluster_id": lambda e, inputs: [f"splat (i32 {device.NO_CLUSTER})"],
         }.items()
     },

@@ -4,7 +4,7 @@
 // It stands in for the header of that name, which needs NVIDIA's licence.
 #pragma once
 
-#define OPTIX_VERSION 70700
+#define OPTIX_VERSION 80100
 #define RAYPLAY_OPTIX static __forceinline__ __device__
 
 // slangc reads parameters through the read-only cache, launch parameters too: those lie in constant memory.
@@ -54,7 +54,6 @@ typedef unsigned int OptixVisibilityMask;
     RAYPLAY_OPTIX void optixSetPayload_##slot(unsigned value) {                                            \
         asm volatile("call _optix_set_payload, (%0, %1);" : : "r"(slot), "r"(value));                      \
     }
-// For triangles the first two are the barycentrics.
 #define RAYPLAY_ATTRIBUTE(slot)                                                                            \
     RAYPLAY_OPTIX unsigned optixGetAttribute_##slot() {                                                    \
         unsigned value;                                                                                    \
@@ -86,22 +85,8 @@ RAYPLAY_PAYLOAD(16) RAYPLAY_PAYLOAD(17) RAYPLAY_PAYLOAD(18) RAYPLAY_PAYLOAD(19)
 RAYPLAY_PAYLOAD(20) RAYPLAY_PAYLOAD(21) RAYPLAY_PAYLOAD(22) RAYPLAY_PAYLOAD(23)
 RAYPLAY_PAYLOAD(24) RAYPLAY_PAYLOAD(25) RAYPLAY_PAYLOAD(26) RAYPLAY_PAYLOAD(27)
 RAYPLAY_PAYLOAD(28) RAYPLAY_PAYLOAD(29) RAYPLAY_PAYLOAD(30) RAYPLAY_PAYLOAD(31)
-RAYPLAY_ATTRIBUTE(2) RAYPLAY_ATTRIBUTE(3)
+RAYPLAY_ATTRIBUTE(0) RAYPLAY_ATTRIBUTE(1) RAYPLAY_ATTRIBUTE(2) RAYPLAY_ATTRIBUTE(3)
 RAYPLAY_ATTRIBUTE(4) RAYPLAY_ATTRIBUTE(5) RAYPLAY_ATTRIBUTE(6) RAYPLAY_ATTRIBUTE(7)
-
-RAYPLAY_OPTIX unsigned rayplay_first_attribute(int slot) {
-    float u, v;
-    unsigned kind, first, second;
-    asm volatile("call (%0), _optix_get_hit_kind, ();" : "=r"(kind));
-    asm volatile("call (%0, %1), _optix_get_triangle_barycentrics, ();" : "=f"(u), "=f"(v));
-    asm volatile("call (%0), _optix_get_attribute_0, ();" : "=r"(first));
-    asm volatile("call (%0), _optix_get_attribute_1, ();" : "=r"(second));
-    const unsigned reported = slot ? second : first;
-    return kind >= 0xFEu ? __float_as_uint(slot ? v : u) : reported;
-}
-
-RAYPLAY_OPTIX unsigned optixGetAttribute_0() { return rayplay_first_attribute(0); }
-RAYPLAY_OPTIX unsigned optixGetAttribute_1() { return rayplay_first_attribute(1); }
 
 RAYPLAY_OPTIX float2 optixGetTriangleBarycentrics() {
     float2 value;
@@ -130,35 +115,38 @@ RAYPLAY_OPTIX bool optixReportIntersection(float t, unsigned kind, Words... word
     return accepted != 0;
 }
 
+#define RAYPLAY_SLOTS                                                                                      \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21,"  \
+    " %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define RAYPLAY_WORDS(p)                                                                                   \
+    "+r"(p[0]), "+r"(p[1]), "+r"(p[2]), "+r"(p[3]), "+r"(p[4]), "+r"(p[5]), "+r"(p[6]), "+r"(p[7]),        \
+        "+r"(p[8]), "+r"(p[9]), "+r"(p[10]), "+r"(p[11]), "+r"(p[12]), "+r"(p[13]), "+r"(p[14]),           \
+        "+r"(p[15]), "+r"(p[16]), "+r"(p[17]), "+r"(p[18]), "+r"(p[19]), "+r"(p[20]), "+r"(p[21]),         \
+        "+r"(p[22]), "+r"(p[23]), "+r"(p[24]), "+r"(p[25]), "+r"(p[26]), "+r"(p[27]), "+r"(p[28]),         \
+        "+r"(p[29]), "+r"(p[30]), "+r"(p[31])
+// A call with a ray and the words of a payload, whose results are the words.
+#define RAYPLAY_TRACE(name)                                                                                \
+    constexpr unsigned count = sizeof...(Words);                                                           \
+    static_assert(count <= 32, "a payload must have at most 32 registers");                                \
+    unsigned p[33] = {words..., 0};                                                                        \
+    asm volatile("call (" RAYPLAY_SLOTS "), " name ", (%32, %33, %34, %35, %36, %37, %38, %39, %40, %41,"  \
+                 " %42, %43, %44, %45, %46, %47, %48, " RAYPLAY_SLOTS ");"                                 \
+                 : RAYPLAY_WORDS(p)                                                                        \
+                 : "r"(0), "l"(scene), "f"(origin.x), "f"(origin.y), "f"(origin.z), "f"(direction.x),      \
+                   "f"(direction.y), "f"(direction.z), "f"(tmin), "f"(tmax), "f"(time), "r"(mask),         \
+                   "r"(flags), "r"(sbt_offset), "r"(sbt_stride), "r"(miss), "r"(count)                     \
+                 : "memory");                                                                              \
+    unsigned next = 0;                                                                                     \
+    ((words = p[next++]), ...);
+
 template <typename... Words>
 RAYPLAY_OPTIX void optixTrace(OptixTraversableHandle scene, float3 origin, float3 direction, float tmin, float tmax,
                               float time, OptixVisibilityMask mask, unsigned flags, unsigned sbt_offset,
                               unsigned sbt_stride, unsigned miss, Words&... words) {
-    constexpr unsigned count = sizeof...(Words);
-    static_assert(count <= 32, "a payload must have at most 32 registers");
-    unsigned p[33] = {words..., 0};
-    asm volatile(
-        "call (%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21,"
-        " %22, %23, %24, %25, %26, %27, %28, %29, %30, %31), _optix_trace_typed_32, (%32, %33, %34, %35, %36, %37, %38,"
-        " %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13,"
-        " %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31);"
-        : "+r"(p[0]), "+r"(p[1]), "+r"(p[2]), "+r"(p[3]), "+r"(p[4]), "+r"(p[5]), "+r"(p[6]), "+r"(p[7]), "+r"(p[8]),
-          "+r"(p[9]), "+r"(p[10]), "+r"(p[11]), "+r"(p[12]), "+r"(p[13]), "+r"(p[14]), "+r"(p[15]), "+r"(p[16]),
-          "+r"(p[17]), "+r"(p[18]), "+r"(p[19]), "+r"(p[20]), "+r"(p[21]), "+r"(p[22]), "+r"(p[23]), "+r"(p[24]),
-          "+r"(p[25]), "+r"(p[26]), "+r"(p[27]), "+r"(p[28]), "+r"(p[29]), "+r"(p[30]), "+r"(p[31])
-        : "r"(0), "l"(scene), "f"(origin.x), "f"(origin.y), "f"(origin.z), "f"(direction.x), "f"(direction.y),
-          "f"(direction.z), "f"(tmin), "f"(tmax), "f"(time), "r"(mask), "r"(flags), "r"(sbt_offset), "r"(sbt_stride),
-          "r"(miss), "r"(count)
-        : "memory");
-    unsigned next = 0;
-    ((words = p[next++]), ...);
+    RAYPLAY_TRACE("_optix_trace_typed_32")
 }
 
-// Declared for the prelude; hit objects are not compiled.
-template <typename... Words>
-__device__ void optixTraverse(OptixTraversableHandle scene, float3 origin, float3 direction, float tmin, float tmax,
-                              float time, OptixVisibilityMask mask, unsigned flags, unsigned sbt_offset,
-                              unsigned sbt_stride, unsigned miss, Words&... words);
+#include "hit_objects.h"
 
 // The instance's matrix, twelve floats row by row: of the only transform in the list, identity where there is none.
 RAYPLAY_OPTIX const float4* optixGetInstanceTransformFromHandle(OptixTraversableHandle handle) {
