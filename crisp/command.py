@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.crisp.check import check, points
 from rayplay.crisp.draw import pictures
 from rayplay.crisp.experiment import Experiment
 from rayplay.crisp.experiments import EXPERIMENTS
@@ -32,15 +33,11 @@ Work = dict[Experiment, Mapping[Case, Task]]
 
 def perform(arguments: argparse.Namespace) -> int:
     """Do the tasks that the store lacks, and write the study."""
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     chosen = suite(arguments.quick, pixels(arguments.size), arguments.procedural, arguments.pairs)
     if chosen.is_procedural and not arguments.procedural:
         folder = data_folder() / "scenes" / "textured"
         print(f"note: {folder}: has not the suite's scenes; procedural ones stand for them", file=sys.stderr)
-    study = Study(arguments.store, arguments.workers or os.cpu_count() or 1)
-    work = {one: one.tasks(chosen) for one in EXPERIMENTS if one.name in arguments.only}
-    work = {one: tasks for one, tasks in work.items() if tasks}
+    study, work = _study(arguments), _work(chosen, arguments.only)
     tasks = [task for of_one in work.values() for task in of_one.values()]
     print(f"{len(study.missing_traces(tasks))} traces to make, {len(study.missing(tasks))} tasks to do", flush=True)
     if arguments.estimate:
@@ -56,6 +53,38 @@ def perform(arguments: argparse.Namespace) -> int:
     write(arguments.out, list(work), values, request(arguments, chosen) | {"is_drawn": bool(drawn)}, drawn)
     print(f"{arguments.out}/README.md: {len(values)} values of {len(work)} experiments")
     return 0
+
+
+def compare(arguments: argparse.Namespace, made: argparse.Namespace) -> int:
+    """Compare numbers of a study with this engine's; returns 1 where one differs.
+
+    made    the options with which the study was made.
+    """
+    if arguments.quick or arguments.size or arguments.pairs or arguments.procedural:
+        raise UserError("--check takes --quick, --size, --pairs and --procedural from the study, so leave them out")
+    if arguments.points is not None and arguments.points < 1:
+        raise UserError(f"--points must be at least 1, not {arguments.points}")
+    chosen = suite(made.quick, pixels(made.size), made.procedural, made.pairs)
+    if chosen.is_procedural and not made.procedural:
+        raise UserError(f"{data_folder() / 'scenes' / 'textured'}: must have the scenes that {arguments.check} is of")
+    only = [name for name in made.only if name in arguments.only]
+    study, parts = _study(arguments), points(_work(chosen, only), arguments.points)
+    print(f"{len(parts)} points, {len(study.missing([t for one in parts for t in one.tasks.values()]))} tasks to do")
+    if arguments.estimate:
+        return 0
+    return int(not check(study, arguments.check, parts))
+
+
+def _study(arguments: argparse.Namespace) -> Study:
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    return Study(arguments.store, arguments.workers or os.cpu_count() or 1)
+
+
+def _work(chosen: Suite, only: Sequence[str]) -> Work:
+    """Tasks of the experiments that have some."""
+    work = {one: one.tasks(chosen) for one in EXPERIMENTS if one.name in only}
+    return {one: tasks for one, tasks in work.items() if tasks}
 
 
 def _title(source: Drawn) -> str:
