@@ -14,6 +14,7 @@ EXAMPLES = """examples:
   python -m crisp --quick --out docs/crisp/quick --store build/crisp
   python -m crisp --only composition slicer --out build/some --store build/crisp
   python -m crisp --only slicer ways --pairs MT+HOLO --out build/pairs --store build/crisp
+  python -m crisp --only traffic --keep --out docs/crisp/whole --store build/crisp
   python -m crisp --check docs/crisp/whole --points 5 --store build/crisp
   make crisp QUICK=1"""
 
@@ -35,8 +36,11 @@ def parser() -> argparse.ArgumentParser:
     end.add_argument("--out", type=Path, metavar="FOLDER", help="study to write")
     end.add_argument("--check", type=Path, metavar="FOLDER",
                      help="study to compare: make its numbers again, exit with 1 where one differs")  # fmt: skip
+    made.add_argument("--keep", action="store_true",
+                      help="keep what --out has and --only leaves out, with the name of its engine")  # fmt: skip
+    made.add_argument("--pictures", nargs="+", default=[], metavar="PICTURE", help="of --check: these alone")
     made.add_argument("--points", type=int, metavar="N",
-                      help="some points of --check, spread evenly: an experiment of a picture and partner is one")  # fmt: skip
+                      help="of --check: some, spread evenly (one: an experiment of a picture and partner)")  # fmt: skip
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps traces and what was replayed")
     made.add_argument("--quick", action="store_true", help="small pictures, and few pairs")
     made.add_argument("--size", metavar="WxH", help="pixels of a picture (default: 2560x1440)")

@@ -9,12 +9,11 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rayplay.crisp.experiment import Experiment
 from rayplay.crisp.study import Study
 from rayplay.crisp.tasks import Task
-from rayplay.crisp.values import Case, Value
+from rayplay.crisp.values import Case, Value, stored_values
 from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import CRISP_STUDY
@@ -46,13 +45,16 @@ def words_of(folder: Path) -> list[str]:
     return shlex.split(command.removeprefix(COMMAND))
 
 
-def points(work: Mapping[Experiment, Mapping[Case, Task]], count: int | None) -> list[Point]:
-    """Every point of the work, or ``count`` of them, spread evenly."""
+def points(
+    work: Mapping[Experiment, Mapping[Case, Task]], count: int | None, pictures: Sequence[str] = ()
+) -> list[Point]:
+    """Every point of the work, or ``count`` of them, spread evenly; with ``pictures`` of these alone."""
     found = []
     for experiment, tasks in work.items():
         parts: dict[tuple[str, str], dict[Case, Task]] = {}
         for case, task in tasks.items():
-            parts.setdefault((case.graphics, case.partner), {})[case] = task
+            if not pictures or case.graphics in pictures:
+                parts.setdefault((case.graphics, case.partner), {})[case] = task
         found += [Point(experiment, part) for part in parts.values()]
     if count is None or count >= len(found):
         return found
@@ -64,8 +66,7 @@ def check(study: Study, folder: Path, chosen: Sequence[Point]) -> bool:
 
     Raises ``UserError`` for a point that the folder has no number of.
     """
-    dataset = Dataset(open_source(folder, CRISP_STUDY), CRISP_STUDY)
-    stored = _stored(dataset.read("values"))
+    stored = {(one.experiment, one.case, one.quantity, _bits(one.at)): one.value for one in stored_values(folder)}
     for point in chosen:
         if not any(key[0] == point.experiment.name for key in stored):
             raise UserError(f"{folder}: has no numbers of the experiment {point.experiment.name}")
@@ -80,11 +81,6 @@ def check(study: Study, folder: Path, chosen: Sequence[Point]) -> bool:
             print(f"  {line}")
     print(f"{folder}: {off or 'none'} of the numbers of {len(chosen)} points {'differs' if off == 1 else 'differ'}")
     return not off
-
-
-def _stored(table: Mapping[str, Any]) -> dict[Key, float]:
-    columns = [table[name].tolist() for name in ("experiment", *Case._fields, "quantity", "at", "value")]
-    return {(row[0], Case(*row[1:-3]), row[-3], _bits(row[-2])): row[-1] for row in zip(*columns, strict=True)}
 
 
 def _bits(number: float) -> bytes:

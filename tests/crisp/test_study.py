@@ -1,5 +1,6 @@
 """The study as a command: its folder, resumption, and refused options."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from rayplay.crisp import __main__ as front
 from rayplay.crisp import command
 from rayplay.crisp.check import points, words_of
 from rayplay.crisp.suite import suite
-from rayplay.crisp.values import Case, Value
+from rayplay.crisp.values import Case, stored_values
 from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import CRISP_STUDY
@@ -100,23 +101,34 @@ def test_a_study_is_compared_with_this_engine(folder: Path, capsys: pytest.Captu
     assert checked(folder, "one", "--points", "2", "--only", "frames", "batches") == 0
     assert capsys.readouterr().out.count("numbers are equal") == 2
 
-    dataset = Dataset(open_source(folder / "one", CRISP_STUDY), CRISP_STUDY)
-    table = dataset.read("values")
-    values = [
-        Value(name, Case(*case), quantity, value, at)
-        for name, *case, quantity, at, value in zip(
-            *(table[each].tolist() for each in ("experiment", *Case._fields, "quantity", "at", "value")), strict=True
-        )
-    ]
+    values = stored_values(folder / "one")
     [row] = [row for row, one in enumerate(values) if (one.case.graphics, one.case.size, one.quantity) ==
              ("cornell", "24x16", "cycles")]  # fmt: skip
     values[row] = values[row]._replace(value=np.nextafter(values[row].value, 0).item())
-    request = dict(dataset.manifest.provenance) | {"is_drawn": False}
+    request = dict(open_source(folder / "one", CRISP_STUDY).manifest.provenance) | {"is_drawn": False}
     command.write(folder / "off", list(command.EXPERIMENTS[:0]), values, request, {})
     assert checked(folder, "off") == 1
     said = capsys.readouterr().out
     assert "frames cornell: 3 of 4 numbers are equal\n  RTX 3070 24x16 cornell, cycles: " in said
     assert said.endswith("1 of the numbers of 12 points differs\n")
+
+
+def test_a_study_keeps_what_is_not_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, the options for a later check, and the engine of each experiment."""
+    shutil.copytree(folder / "one", folder / "kept")
+    monkeypatch.setattr(command, "engine_identity", lambda: "another")
+    made(folder / "kept", folder / "store", "--keep", "--only", "frames", "batches")
+    tables = [(folder / name / "values-00000.parquet").read_bytes() for name in ("kept", "one")]
+    assert tables[0] == tables[1]
+    ours, theirs = (open_source(folder / name, CRISP_STUDY).manifest.provenance for name in ("kept", "one"))
+    assert ours["command"] == theirs["command"].replace("--out one", "--out kept")
+    assert ours["engines"] == dict.fromkeys(("quads", "composition"), theirs["versions"]["engine"])
+    text = (folder / "kept" / "README.md").read_text()
+    assert f"Of an earlier engine, {theirs['versions']['engine']}: quads, composition" in text
+    assert "another" in text
+    assert (folder / "kept" / "pictures.png").read_bytes() == (folder / "one" / "pictures.png").read_bytes()
+    with pytest.raises(UserError, match="--keep needs the options that made it, `python -m crisp --quick --size 24x16"):
+        made(folder / "kept", folder / "store", "--keep", "--size", "8x8")
 
 
 def test_points_are_spread_over_the_experiments() -> None:
