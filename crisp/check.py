@@ -38,7 +38,7 @@ class Point:
 
 
 def words_of(folder: Path) -> list[str]:
-    """Options of the command that made a study; ``UserError`` for a folder that is none."""
+    """Options of the command that made a study; ``UserError`` for a folder without it."""
     command = str(Dataset(open_source(folder, CRISP_STUDY), CRISP_STUDY).manifest.provenance.get("command", ""))
     if not command.startswith(COMMAND):
         raise UserError(f"{folder}: the manifest must name the command that made it, found {command!r}")

@@ -128,7 +128,7 @@ def _passing(
 
 
 def drawn(workload: Workload, size: tuple[int, int]) -> list[Count]:
-    """What the draws of a picture launch, of each draw in order."""
+    """Live fragments and threads of each draw of a picture, in order, as the rasteriser launches them."""
     scene, camera, _ = load_drawn(workload.scene)
     camera = change_camera(camera, workload.camera) if workload.camera else camera
     made = draw_scene(scene, read_shaders(BUILT_IN, "lit"), camera, size, Rules(), None, progress=False)
