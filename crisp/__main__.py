@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from rayplay.crisp import command
+from rayplay.crisp.check import words_of
 from rayplay.crisp.experiments import EXPERIMENTS
 from rayplay.formats.guard.command import add_limits, run
 
@@ -13,12 +14,17 @@ EXAMPLES = """examples:
   python -m crisp --quick --out docs/crisp/quick --store build/crisp
   python -m crisp --only composition slicer --out build/some --store build/crisp
   python -m crisp --only slicer ways --pairs MT+HOLO --out build/pairs --store build/crisp
+  python -m crisp --only traffic --keep --out docs/crisp/whole --store build/crisp
+  python -m crisp --check docs/crisp/whole --points 5 --store build/crisp
   make crisp QUICK=1"""
 
 
 def main() -> int:
-    """Parse the command line and make the study."""
-    return command.perform(parser().parse_args())
+    """Parse the command line, and make the study or compare one."""
+    arguments = parser().parse_args()
+    if arguments.check is None:
+        return command.perform(arguments)
+    return command.compare(arguments, parser().parse_args([*words_of(arguments.check), "--store", "."]))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,7 +32,15 @@ def parser() -> argparse.ArgumentParser:
     style = argparse.RawDescriptionHelpFormatter
     made = argparse.ArgumentParser("python -m crisp", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style)
     names = [experiment.name for experiment in EXPERIMENTS]
-    made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
+    end = made.add_mutually_exclusive_group(required=True)
+    end.add_argument("--out", type=Path, metavar="FOLDER", help="study to write")
+    end.add_argument("--check", type=Path, metavar="FOLDER",
+                     help="study to compare: make its numbers again, exit with 1 where one differs")  # fmt: skip
+    made.add_argument("--keep", action="store_true",
+                      help="keep what --out has and --only leaves out, with the name of its engine")  # fmt: skip
+    made.add_argument("--pictures", nargs="+", default=[], metavar="PICTURE", help="of --check: these alone")
+    made.add_argument("--points", type=int, metavar="N",
+                      help="of --check: some, spread evenly (one: an experiment of a picture and partner)")  # fmt: skip
     made.add_argument("--store", type=Path, required=True, metavar="FOLDER", help="keeps traces and what was replayed")
     made.add_argument("--quick", action="store_true", help="small pictures, and few pairs")
     made.add_argument("--size", metavar="WxH", help="pixels of a picture (default: 2560x1440)")

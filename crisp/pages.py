@@ -28,6 +28,7 @@ def page(made: Mapping[Experiment, Sequence[Finding]], values: Sequence[Value], 
         "",
         "GPUs: " + ", ".join(f"{name} is `{file}`" for name, file in request["gpus"].items()) + ". "
         + ", ".join(f"{name} {version}" for name, version in request["versions"].items()),
+        *[f"Of an earlier engine, {engine}: {', '.join(names)}" for engine, names in _engines(request).items()],
         "",
         *([f"![pictures]({PICTURES})", ""] if request["is_drawn"] else []),
         f"## What the paper finds, here: the direction of {held} of {len(findings)} holds",
@@ -40,6 +41,15 @@ def page(made: Mapping[Experiment, Sequence[Finding]], values: Sequence[Value], 
     ]  # fmt: skip
     parts = [line for experiment in made for line in _part(experiment, values)]
     return "\n".join([*head, *parts])
+
+
+def _engines(request: dict[str, Any]) -> dict[str, list[str]]:
+    """Experiments that another engine made, by engine."""
+    found: dict[str, list[str]] = {}
+    for name, engine in request.get("engines", {}).items():
+        if engine != request["versions"]["engine"]:
+            found.setdefault(engine, []).append(name)
+    return found
 
 
 def _part(experiment: Experiment, values: Sequence[Value]) -> list[str]:

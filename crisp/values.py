@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from rayplay.formats.dataset.reader import Dataset, open_source
+from rayplay.formats.schema.study import CRISP_STUDY
+
 NAN = float("nan")
 PUBLISHED = Path(__file__).with_name("published.csv")
 
@@ -54,6 +57,15 @@ class Finding(NamedTuple):
     theirs: str
     here: str
     limits: str
+
+
+def stored_values(folder: Path) -> list[Value]:
+    """Values of a study's folder, in order."""
+    table = Dataset(open_source(folder, CRISP_STUDY), CRISP_STUDY).read("values")
+    columns = (table[name].tolist() for name in ("experiment", *Case._fields, "quantity", "value", "at"))
+    return [
+        Value(name, Case(*case), quantity, value, at) for name, *case, quantity, value, at in zip(*columns, strict=True)
+    ]
 
 
 @cache

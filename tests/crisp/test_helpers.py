@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.accuracy.helper_lanes import counted, drawn
 from rayplay.crisp.helpers import by_draw, expected_threads
 from rayplay.crisp.suite import TEXTURED, Workload
 from rayplay.tracer.draw import load_drawn
@@ -93,6 +94,21 @@ def test_the_study_predicts_each_draw(data: Path, picture: Workload) -> None:
             assert stage.shaded / stage.live == pytest.approx(threads / area, rel=0.1), stage.draw_name
             assert area <= 1.02 * stage.covered
     assert sum(said["area"]) > 0.9 * sum(stage.covered for stage in made.stages)
+
+
+@pytest.mark.parametrize("name", ["PT", "IT"])
+def test_a_picture_launches_as_many_as_are_counted_without_the_rasteriser(data: Path, name: str) -> None:
+    """Of every draw live fragments and threads, by each triangle's edges and a depth buffer alone: above 1.4 threads a
+    covered pixel is geometry. Positions here are of double precision, so that a few pixels fall the other way.
+    """
+    [picture] = [one for one in TEXTURED if one.name == name]
+    pairs = list(zip(counted(picture, (320, 180)), drawn(picture, (320, 180)), strict=True))
+    assert len(pairs) > 1
+    for ours, theirs in pairs:
+        assert ours.name == theirs.name
+        assert ours[1:] == pytest.approx(theirs[1:], rel=2e-3), ours.name
+    threads, live = (sum(getattr(ours, what) for ours, _ in pairs) for what in ("threads", "live"))
+    assert threads > 1.4 * live
 
 
 def test_places_of_records_are_opencvs(data: Path) -> None:

@@ -1,13 +1,16 @@
 """The study as a command: its folder, resumption, and refused options."""
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rayplay.crisp import __main__ as front
 from rayplay.crisp import command
+from rayplay.crisp.check import points, words_of
 from rayplay.crisp.suite import suite
-from rayplay.crisp.values import Case
+from rayplay.crisp.values import Case, stored_values
 from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import CRISP_STUDY
@@ -80,6 +83,69 @@ def test_chosen_pairs_have_a_part_of_each_partner() -> None:
     by_name = {one.name: one for one in command.EXPERIMENTS}
     assert {case.partner for case in by_name["ways"].tasks(some)} == {"NN"}
     assert not by_name["ratio"].tasks(some)
+
+
+def checked(folder: Path, name: str, *words: str) -> int:
+    """Compare a study of the folder, with its own store."""
+    arguments = ["--check", str(folder / name), "--store", str(folder / "store"), *words]
+    return command.compare(front.parser().parse_args(arguments), front.parser().parse_args(
+        [*words_of(folder / name), "--store", "."]))  # fmt: skip
+
+
+def test_a_study_is_compared_with_this_engine(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every point, two of them, and one number that is off by its last bit."""
+    assert checked(folder, "one") == 0
+    said = capsys.readouterr().out
+    assert "frames cornell: 4 of 4 numbers are equal\n" in said
+    assert said.endswith(f"{folder / 'one'}: none of the numbers of 12 points differ\n")
+    assert checked(folder, "one", "--points", "2", "--only", "frames", "batches") == 0
+    assert capsys.readouterr().out.count("numbers are equal") == 2
+
+    values = stored_values(folder / "one")
+    [row] = [row for row, one in enumerate(values) if (one.case.graphics, one.case.size, one.quantity) ==
+             ("cornell", "24x16", "cycles")]  # fmt: skip
+    values[row] = values[row]._replace(value=np.nextafter(values[row].value, 0).item())
+    request = dict(open_source(folder / "one", CRISP_STUDY).manifest.provenance) | {"is_drawn": False}
+    command.write(folder / "off", list(command.EXPERIMENTS[:0]), values, request, {})
+    assert checked(folder, "off") == 1
+    said = capsys.readouterr().out
+    assert "frames cornell: 3 of 4 numbers are equal\n  RTX 3070 24x16 cornell, cycles: " in said
+    assert said.endswith("1 of the numbers of 12 points differs\n")
+
+
+def test_a_study_keeps_what_is_not_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, the options for a later check, and the engine of each experiment."""
+    shutil.copytree(folder / "one", folder / "kept")
+    monkeypatch.setattr(command, "engine_identity", lambda: "another")
+    made(folder / "kept", folder / "store", "--keep", "--only", "frames", "batches")
+    tables = [(folder / name / "values-00000.parquet").read_bytes() for name in ("kept", "one")]
+    assert tables[0] == tables[1]
+    ours, theirs = (open_source(folder / name, CRISP_STUDY).manifest.provenance for name in ("kept", "one"))
+    assert ours["command"] == theirs["command"].replace("--out one", "--out kept")
+    assert ours["engines"] == dict.fromkeys(("quads", "composition"), theirs["versions"]["engine"])
+    text = (folder / "kept" / "README.md").read_text()
+    assert f"Of an earlier engine, {theirs['versions']['engine']}: quads, composition" in text
+    assert "another" in text
+    assert (folder / "kept" / "pictures.png").read_bytes() == (folder / "one" / "pictures.png").read_bytes()
+    with pytest.raises(UserError, match="--keep needs the options that made it, `python -m crisp --quick --size 24x16"):
+        made(folder / "kept", folder / "store", "--keep", "--size", "8x8")
+
+
+def test_points_are_spread_over_the_experiments() -> None:
+    chosen = suite(quick=True, procedural=True)
+    work = {one: tasks for one in command.EXPERIMENTS if (tasks := one.tasks(chosen))}
+    every = points(work, None)
+    assert sum(len(one.tasks) for one in every) == sum(map(len, work.values()))
+    for count in (1, 5, len(every), 99):
+        some = points(work, count)
+        assert len({one.name for one in some}) == min(count, len(every))
+    assert [one.name for one in points(work, 3)] == ["quads forest", "composition terrain", "ways forest+VIO"]
+
+
+def test_a_study_that_is_not_compared_is_one_line(folder: Path) -> None:
+    for words, message in ((("--points", "0"), "--points"), (("--quick",), "leave them out")):
+        with pytest.raises(UserError, match=message):
+            checked(folder, "one", *words)
 
 
 @pytest.mark.parametrize("words", [("--size", "24"), ("--size", "0x4"), ("--workers", "0"), ("--pairs", "cornell+HOL")])

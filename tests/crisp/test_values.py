@@ -192,6 +192,8 @@ def test_data_on_chip_are_held_against_the_hardwares_rates() -> None:
     assert verdicts(traffic, values) == [True, False]
     assert verdicts(traffic, [one._replace(case=one.case._replace(size="8x8")) for one in values]) == [None, None]
     assert traffic.errors(values, traffic.TEXTURE_PART)[traffic.ON_CHIP] == pytest.approx(0.2)
+    all_of_it = [one._replace(case=one.case._replace(variant=AS_GPUS)) for one in values[-4:]]
+    assert verdicts(traffic, values + all_of_it) == [True, True, False, False]
     _, lines = traffic.table(values)
     assert [line[1] for line in lines] == [traffic.PAPER, traffic.ON_CHIP]
     more = [one._replace(case=one.case._replace(graphics="PT")) for one in values if one.case.variant == traffic.PAPER]
