@@ -273,11 +273,7 @@ def auxiliary(of: Stream | Sizes, cta: np.ndarray) -> np.ndarray:
 
 
 def confidence(
-    metrics: dict[str, float | None],
-    replayed: Replayed,
-    known: dict[str, ModelError],
-    fraction: float,
-    likeness: float,
+    metrics: dict[str, float | None], replayed: Replayed, known: dict[str, ModelError], fraction: float, likeness: float
 ) -> dict[str, Interval | None]:
     """95 % interval of each metric; ``None`` where the metric has no value.
 

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.metadata
-import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
@@ -33,10 +32,8 @@ LIBRARIES = ("numpy", "numba", "scipy")
 
 def paper_verb(arguments: argparse.Namespace) -> int:
     """Print an estimate of the time, replay the runs missing from the store, and write the study."""
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     extent = QUICK if arguments.quick else WHOLE
-    store, workers = Store(arguments.store), arguments.workers or os.cpu_count() or 1
+    store, workers = Store(arguments.store), arguments.workers
     studies = open_studies(arguments.traces, extent, arguments.only)
     answer(arguments, [estimate_text(studies, store, workers)], list)
     sys.stdout.flush()
