@@ -33,11 +33,7 @@ CHANGES = {
     "half the memory controllers": "memory.count/2", "twice the memory controllers": "memory.count*2",
     "round robin": "scheduler.policy=lrr",
 }  # fmt: skip
-TOGETHER = {
-    "l1.ways": ("l1.bytes",),
-    "l2.ways": ("l2.bytes",),
-    "memory.count": ("l2.bytes",),
-}  # values that change together
+TOGETHER = {"l1.ways": ("l1.bytes",), "l2.ways": ("l2.bytes",), "memory.count": ("l2.bytes",)}  # change with the key
 
 
 class Design(NamedTuple):

@@ -23,7 +23,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.sizes import Sizes, read_sizes
 from rayplay.zatel.model.traffic import Stream, Traffic, read_stream, unseen
-from rayplay.zatel.sample.draw import Sample, draw
+from rayplay.zatel.sample.draw import draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
 from rayplay.zatel.sample.kept import Kept, packed, packed_traffic, unpacked, unpacked_traffic
@@ -127,7 +127,7 @@ def read_work(trace: Trace, keep: bool = True, drawn: tuple[float, int] | None =
         stream = unpacked(arrays)
     else:
         if drawn:
-            held = Held(trace, draw(auxiliary(read_sizes(trace), cta), *drawn).chosen[cta])
+            held = Held(trace, draw(auxiliary(read_sizes(trace), cta), *drawn)[cta])
         stream = read_stream(trace, held.add if held else unseen)
         trim_heap()
         kept.keep(packed(stream), "stream")
@@ -181,11 +181,13 @@ def replay_samples(
 ) -> list[Outcome]:  # fmt: skip
     """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
     fraction, begun = checked_fraction(fraction), time.process_time()
-    chosen = sample(work, fraction, seed).chosen[work.cta]
+    chosen = sample(work, fraction, seed)
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
-    machines = machines_of(gpus, trace, fraction, counts, rules)
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
+    if counts:
+        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
     models = model_all(gpus, machines, work, chosen, rows)
     scaled = [build(gpu, part) for gpu, (_, part) in zip(gpus, machines, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
@@ -203,16 +205,6 @@ def checked_fraction(fraction: float) -> float:
     if not 0.0 < fraction <= 1.0:
         raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
     return fraction
-
-
-def machines_of(
-    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None, rules: Rules = EVERY
-) -> list[tuple[Machine, Machine]]:
-    """Each GPU as a machine, and the machine that replays the sample; ``counts`` as in ``estimate_many``."""
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
-    if counts:
-        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
-    return machines
 
 
 def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
@@ -261,9 +253,9 @@ def _interval(steps: int, part: Machine) -> int:
     return max(500, int(steps / (part.sms * part.places) * CYCLES_PER_STEP / INTERVALS))
 
 
-def sample(work: Work, fraction: float, seed: int) -> Sample:
-    """Draw CTAs balanced on steps, squared steps, records and instructions."""
-    return draw(auxiliary(work.stream, work.cta), fraction, seed)
+def sample(work: Work, fraction: float, seed: int) -> np.ndarray:
+    """Warps of CTAs balanced on steps, squared steps, records and instructions: bool[warps]."""
+    return np.asarray(draw(auxiliary(work.stream, work.cta), fraction, seed)[work.cta])
 
 
 def auxiliary(of: Stream | Sizes, cta: np.ndarray) -> np.ndarray:

@@ -25,9 +25,6 @@ from rayplay.formats.guard import exact
 from rayplay.zatel.sample.intervals import Interval, interval
 
 TABLE = Path(__file__).with_name("model_errors.csv")
-COLUMNS = (
-    "scene", "gpu", "fraction", "warps", "rounds", "steps", "trials", "metric", "error", "spread", "sampling_error"
-)  # fmt: skip
 COMPUTE = "-compute"  # ends the name of a launch without rays
 LONG_STEPS = 512  # from which on warps are long; of four rules the best by left-out coverage (docs/estimate.md)
 
@@ -73,14 +70,8 @@ class ModelError(NamedTuple):
 def read_table(path: Path = TABLE) -> list[Spread]:
     """Read a table of errors."""
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
-    return [
-        Spread(
-            scene, gpu, float(fraction), int(warps), float(rounds), float(steps), int(trials), metric,
-            *map(float, errors),
-        )
-        for scene, gpu, fraction, warps, rounds, steps, trials, metric, *errors in rows
-    ]  # fmt: skip
+        kinds = Spread.__annotations__.items()
+        return [Spread(*(kind(row[name]) for name, kind in kinds)) for row in csv.DictReader(file)]
 
 
 def model_errors(
