@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_replayed(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add what is replayed: a trace, a GPU and its plug-in."""
+    """Add a trace, a GPU and its plug-in."""
     parser.add_argument("trace", type=trace_name, metavar="TRACE", help=f"trace of {what}")
     parser.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
     parser.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
