@@ -224,7 +224,7 @@ def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
 def model_all(
     gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows
 ) -> list[Modelled]:
-    """Functional traffic for each GPU: from the cache, or made once for those that the caches cannot tell apart."""
+    """Functional traffic for each GPU: from the cache, or made once for all GPUs of equal caches."""
     everybody = np.ones(len(chosen), bool)
     known: dict[str, Traffic] = {}
 

@@ -19,12 +19,12 @@ from rayplay.formats.schema.study import STUDY
 from rayplay.zatel.replays.metrics import RULES, or_nan
 from rayplay.zatel.replays.result_cache import Store, engine_identity
 from rayplay.zatel.study import summaries
+from rayplay.zatel.study.draw import draw_scenes
 from rayplay.zatel.study.execute import Row, SceneStudy
 from rayplay.zatel.study.figures import draw_all
 from rayplay.zatel.study.findings import findings
 from rayplay.zatel.study.pages import comparison_page, tables_page
 from rayplay.zatel.study.points import QUICK, STUDIES, WHOLE, Extent, points_of
-from rayplay.zatel.study.scenes import draw_scenes
 
 SCENES = "scenes.png"
 LIBRARIES = ("numpy", "numba", "scipy")
