@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.answer import answer
-from rayplay.formats.guard.command import Once, add_limits, add_verb, run
-from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.command import add_limits, add_verb, run
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import SHIPPED, prediction_name, result_name, trace_name
 from rayplay.zatel.study.points import STUDIES
@@ -16,6 +15,7 @@ from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.ablate import add_parser as add_ablate
 from rayplay.zatel.verbs.estimate import add_parser as add_estimate
 from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, read_options
+from rayplay.zatel.verbs.sampled import add_replayed, add_workers, checked_workers
 from rayplay.zatel.verbs.scale import add_parser as add_scale
 from rayplay.zatel.verbs.whatif import add_parser as add_whatif
 
@@ -51,14 +51,9 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     predict = add_verb(verbs, predict_verb)
     predict.epilog = departures_help()
-    predict.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
-    predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    predict.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
-                         help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
-    predict.add_argument(
-        "--against", type=result_name, metavar="RESULT", help="result of the full replay to compare with"
-    )
-    predict.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    add_replayed(predict, "an image launch")
+    predict.add_argument("--against", type=result_name, metavar="RESULT", help="result of the full replay, to compare")
+    add_workers(predict)
     predict.add_argument("--out", type=location, metavar="PREDICTION", help="default: beside the trace")
     predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays in this folder; none is done twice")
     add_options(predict)
@@ -96,7 +91,7 @@ def _add_paper(verbs: Any) -> None:
     paper.add_argument(
         "--only", nargs="+", choices=STUDIES, default=STUDIES, metavar="STUDY", help=f"some of {', '.join(STUDIES)}"
     )
-    paper.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    add_workers(paper)
     paper.add_argument("--estimate", action="store_true", help="print the replays to do and their time, and stop")
 
 
@@ -119,13 +114,9 @@ def predict_verb(arguments: argparse.Namespace) -> int:
     from rayplay.zatel.paper.write import publish
     from rayplay.zatel.replays.result_cache import Store
 
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
-    options, out = read_options(arguments), arguments.out or _beside(arguments.trace)
-    store = Store(arguments.store) if arguments.store else None
-    text = publish(
-        arguments.trace, arguments.gpu, out, arguments.against, options, arguments.workers, store, arguments.plugin
-    )
+    workers, options = checked_workers(arguments), read_options(arguments)
+    out, store = arguments.out or _beside(arguments.trace), Store(arguments.store) if arguments.store else None
+    text = publish(arguments.trace, arguments.gpu, out, arguments.against, options, workers, store, arguments.plugin)
     answer(arguments, [text], lambda: records.predicted(read_prediction(out)))
     return 0
 
@@ -192,6 +183,7 @@ def paper_verb(arguments: argparse.Namespace) -> int:
     """
     from rayplay.zatel.study import command
 
+    arguments.workers = checked_workers(arguments)
     return command.paper_verb(arguments)
 
 

@@ -26,7 +26,6 @@ from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Work, estimate, read_work
 from rayplay.zatel.sample.intervals import sampling_errors
 from rayplay.zatel.sample.model_error import (
-    COLUMNS,
     TABLE,
     ModelError,
     Spread,
@@ -108,7 +107,7 @@ def write_table(rows: list[Spread], path: Path) -> None:
     """Write the table as CSV, with four digits."""
     with atomic_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        writer.writerow(Spread._fields)
         writer.writerows(
             [*row[:4], f"{row.rounds:.4g}", f"{row.steps:.4g}", *row[6:8], *(f"{value:.4g}" for value in row[8:])]
             for row in rows

@@ -46,17 +46,17 @@ def mean_of(runs: Sequence[Metrics]) -> dict[str, float | None]:
     return {name: None if None in found else float(np.mean(found)) for name, found in values.items()}  # type: ignore[arg-type]
 
 
-def noise_floor(runs: Sequence[Metrics], changes: int | None = None, confidence: float = 0.95) -> dict[str, float]:
-    """Metric -> relative change between two runs that noise alone exceeds with probability 1 - ``confidence``.
+def noise_floor(runs: Sequence[Metrics], changes: int | None = None) -> dict[str, float]:
+    """Metric -> relative change between two runs that noise alone exceeds with probability 0.05.
 
     runs     metrics of the machine and of its perturbed twins, at least two.
     changes  number of changes compared with ``mean_of`` the runs: noise moves any of them beyond the floor with
-             probability 1 - ``confidence``.
+             probability 0.05.
 
     Student's t times the standard deviation of the difference; for several changes with Sidak's confidence for each.
     0 for a metric that is missing or 0.
     """
-    factor = quantile(exact.power(confidence, 1.0 / (changes or 1)), len(runs) - 1)
+    factor = quantile(exact.power(0.95, 1.0 / (changes or 1)), len(runs) - 1)
     factor *= math.sqrt(1.0 + (1.0 / len(runs) if changes else 1.0))
     floors = {}
     for name in runs[0]:

@@ -7,7 +7,6 @@ changes of a list at once (``noise``); otherwise it says nothing. ``paired`` giv
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
@@ -34,11 +33,7 @@ CHANGES = {
     "half the memory controllers": "memory.count/2", "twice the memory controllers": "memory.count*2",
     "round robin": "scheduler.policy=lrr",
 }  # fmt: skip
-TOGETHER = {
-    "l1.ways": ("l1.bytes",),
-    "l2.ways": ("l2.bytes",),
-    "memory.count": ("l2.bytes",),
-}  # values that change together
+TOGETHER = {"l1.ways": ("l1.bytes",), "l2.ways": ("l2.bytes",), "memory.count": ("l2.bytes",)}  # change with the key
 
 
 class Design(NamedTuple):
@@ -137,7 +132,7 @@ def whole_numbers(gpu: Gpu) -> Iterator[str]:
 
 def what_if(
     trace: Trace, gpu: Gpu, changes: Sequence[str], fraction: float, seed: int = 1, workers: int = 1,
-    full: bool = False, work: Work | None = None, folder: Path | None = None, store: Store | None = None,
+    full: bool = False, work: Work | None = None, store: Store | None = None,
 ) -> WhatIf:  # fmt: skip
     """Relative change of every metric for each of ``changes`` (see ``changed``), from a sample of the CTAs.
 
@@ -151,7 +146,7 @@ def what_if(
     predicted = [one.metrics for one in found]
     exact: list[Metrics] = []
     if full:
-        replays = simulate_runs(trace, [Run(one) for one in [*twins, *designs]], store, workers, folder)
+        replays = simulate_runs(trace, [Run(one) for one in [*twins, *designs]], store, workers)
         exact = [one.metrics for one in replays]
     count, taken = len(twins), float(found[0].warps.mean())
     left = 1.0 - min(taken, found[0].machine.sms / gpu.sm.count)

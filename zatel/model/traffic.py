@@ -2,10 +2,9 @@
 
 The trace of the whole image is cheap to walk. Its BVH records and memory accesses, in the order of a schedule on the
 GPU, pass functional caches of the GPU's size (``caches``). Their misses and write-backs come within some per cent of
-the replay's. The sample has fewer resident warps and needs a smaller L2 to miss as often; ``sample.machine.match``
-finds it. This replaces the paper's rule that the L2 shrinks with the memory partitions: every warp reads the BVH's
-upper levels, which do not shrink with the image. ``sample.extrapolate`` corrects the differences that no size of the L2
-removes, for example local memory's.
+the replay's. The sample, on a part of the GPU with the whole L2, passes them too: ``sample.extrapolate`` corrects its
+replay by the difference. This replaces the paper's rule that the L2 shrinks with the memory partitions: every warp
+reads the BVH's upper levels, which do not shrink with the image.
 """
 
 from collections.abc import Callable, Iterator

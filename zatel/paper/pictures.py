@@ -8,8 +8,8 @@ from PIL import Image
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.edit.pixels import image_size
-from rayplay.zatel.paper.heatmap import heat_colour
-from rayplay.zatel.paper.quantise import QuantisedHeatmap
+from rayplay.zatel.paper.heatmap import heat_colour, normalise
+from rayplay.zatel.paper.predict import Plan
 
 DIMMED = 0.15  # brightness of the pixels that were not selected
 
@@ -24,29 +24,25 @@ def write_heatmap(heat: np.ndarray, path: Path) -> None:
     write_png(heat_colour(heat), path)
 
 
-def write_quantised(heatmap: QuantisedHeatmap, path: Path) -> None:
-    """Step 2: the heatmap in its few colours (Zatel Fig. 4, right)."""
-    write_png(heatmap.colours[heatmap.labels], path)
+def step_colours(work: np.ndarray, plan: Plan) -> dict[str, np.ndarray]:
+    """Colours of each step's picture by its name, float64[height, width, 3].
+
+    Temperature (Zatel Fig. 4, left), few colours (right), a hue for each group, and the few colours, dimmed where no
+    group selected the pixel (Fig. 8).
+    """
+    few, count = plan.heatmap.colours[plan.heatmap.labels], int(plan.groups.max()) + 1
+    hues = np.array([colorsys.hsv_to_rgb(group / count, 0.6, 0.9) for group in range(count)])
+    selected = few * np.where(plan.selected, 1.0, DIMMED)[..., None]
+    heat = heat_colour(normalise(work))
+    return {"heatmap": heat, "quantised": few, "groups": hues[plan.groups], "selected": selected}
 
 
-def group_colours(groups: np.ndarray) -> np.ndarray:
-    """float64[height, width, 3]: one hue for each group of int32[height, width]."""
-    count = int(groups.max()) + 1
-    return np.array([colorsys.hsv_to_rgb(group / count, 0.6, 0.9) for group in range(count)])[groups]
-
-
-def write_selected(heatmap: QuantisedHeatmap, selected: np.ndarray, path: Path) -> None:
-    """Step 5: the quantised heatmap, bright where ``selected``, bool[height, width], dimmed elsewhere (Fig. 8)."""
-    write_png(heatmap.colours[heatmap.labels] * np.where(selected, 1.0, DIMMED)[..., None], path)
-
-
-def write_picture(trace: Trace, path: Path) -> bool:
-    """Write the picture that the traced program computed, gamma corrected; ``False`` when the trace lacks one."""
+def write_picture(trace: Trace, path: Path) -> None:
+    """Write the picture that the traced program computed, gamma corrected; none when the trace lacks one."""
     if "image" not in trace.tables:
-        return False
+        return
     width, height = image_size(trace)
     pixels = trace.read("image")
     radiance = np.zeros((height, width, 3))
     radiance[pixels["pixel_y"], pixels["pixel_x"]] = np.stack([pixels[c] for c in ("red", "green", "blue")], axis=1)
     write_png(np.nan_to_num(np.clip(radiance, 0.0, 1.0)) ** (1 / 2.2), path)
-    return True

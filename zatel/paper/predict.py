@@ -43,6 +43,11 @@ class Plan(NamedTuple):
     groups: np.ndarray
     selections: list[list[Selection]]
 
+    @property
+    def selected(self) -> np.ndarray:
+        """The pixels that any group replays, bool[height, width]."""
+        return np.asarray(np.any([chosen.pixels for group in self.selections for chosen in group], axis=0))
+
     def runs(self) -> list[Run]:
         """The replays, group after group."""
         return [Run(self.scaled_gpu, chosen.pixels) for group in self.selections for chosen in group]

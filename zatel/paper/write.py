@@ -15,25 +15,15 @@ from rayplay.formats.edit.pixels import write_pixels
 from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.downscale import parts
-from rayplay.zatel.paper.heatmap import normalise
 from rayplay.zatel.paper.options import Options
-from rayplay.zatel.paper.pictures import (
-    group_colours,
-    write_heatmap,
-    write_picture,
-    write_png,
-    write_quantised,
-    write_selected,
-)
+from rayplay.zatel.paper.pictures import step_colours, write_picture, write_png
 from rayplay.zatel.paper.predict import Prediction, predict
 from rayplay.zatel.paper.report import table_text, write_overview
 from rayplay.zatel.replays.full_result import full_metrics
 from rayplay.zatel.replays.metrics import RULES, mean_absolute_error, or_nan, relative_error
 from rayplay.zatel.replays.result_cache import Store
 
-HARDLY = (
-    0.1  # least share, of the pixels that a group's fraction counts, to be replayed: below it the metrics say little
-)
+HARDLY = 0.1  # least share to be replayed of the pixels that a group's fraction counts; below it metrics say little
 
 
 def publish(
@@ -166,10 +156,8 @@ def write_files(writer: FolderWriter, trace: Trace, prediction: Prediction, summ
             name = f"group-{group}" + (f"-{number}" if len(selections) > 1 else "")
             write_pixels(folder / f"{name}.pixels", chosen.pixels)
     write_picture(trace, folder / "picture.png")
-    write_heatmap(normalise(prediction.work), folder / "heatmap.png")
-    write_quantised(prediction.plan.heatmap, folder / "quantised.png")
-    write_png(group_colours(prediction.plan.groups), folder / "groups.png")
-    write_selected(prediction.plan.heatmap, selected_pixels(prediction), folder / "selected.png")
+    for name, colour in step_colours(prediction.work, prediction.plan).items():
+        write_png(colour, folder / f"{name}.png")
     (folder / "prediction.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
     write_overview(folder, folder / "overview.png")
 
@@ -180,11 +168,6 @@ def _put_metrics(writer: FolderWriter, summary: dict[str, Any]) -> None:
     for name in ("predicted", "full", "error"):
         columns[name] = np.array([or_nan(metric.get(name)) for metric in metrics.values()])
     writer.put("metrics", columns)
-
-
-def selected_pixels(prediction: Prediction) -> np.ndarray:
-    """bool[height, width]: the pixels that any group replayed."""
-    return np.any([chosen.pixels for group in prediction.plan.selections for chosen in group], axis=0)
 
 
 def _put_groups(writer: FolderWriter, prediction: Prediction, summary: dict[str, Any]) -> None:
@@ -203,5 +186,5 @@ def _put_pixels(writer: FolderWriter, prediction: Prediction) -> None:
     height, width = prediction.work.shape
     y, x = np.divmod(np.arange(width * height), width)
     columns = {"pixel_x": x, "pixel_y": y, "work": prediction.work.ravel(), "group": prediction.plan.groups.ravel()}
-    selected = selected_pixels(prediction).ravel()
+    selected = prediction.plan.selected.ravel()
     writer.put("pixels", {**columns, "colour": prediction.plan.heatmap.labels.ravel(), "selected": selected})

@@ -7,8 +7,6 @@ best balanced is taken: its means of the auxiliary variables (work known of ever
 512 CTAs and a fraction of 0.1 give 51 strata of 10 or 11 CTAs.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
@@ -17,23 +15,10 @@ DRAWS = 64
 LEAST_CTAS = 8
 
 
-class Sample(NamedTuple):
-    """CTAs of a sample.
-
-    chosen       bool[CTAs].
-    probability  float64[CTAs], inclusion probability of each before balancing: the same for all.
-    stratum      int64[CTAs], the stratum of each.
-    """
-
-    chosen: np.ndarray
-    probability: np.ndarray
-    stratum: np.ndarray
-
-
-def draw(controls: np.ndarray, fraction: float, seed: int) -> Sample:
+def draw(controls: np.ndarray, fraction: float, seed: int) -> np.ndarray:
     """Draw about ``fraction`` of the CTAs, balanced on the auxiliary variables ``controls``, float64[CTAs, n].
 
-    The same inputs give the same sample. Raises ``UserError`` for fewer than ``LEAST_CTAS``.
+    Returns bool[CTAs]. The same inputs give the same sample. Raises ``UserError`` for fewer than ``LEAST_CTAS``.
     """
     count = len(controls)
     wanted = min(count, round(fraction * count))
@@ -49,7 +34,7 @@ def draw(controls: np.ndarray, fraction: float, seed: int) -> Sample:
     best = tried[imbalance(controls, tried).argmin()]
     chosen = np.zeros(count, bool)
     chosen[best] = True
-    return Sample(chosen, np.full(count, wanted / count), stratum)
+    return chosen
 
 
 def imbalance(controls: np.ndarray, tried: np.ndarray) -> np.ndarray:

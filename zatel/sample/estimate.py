@@ -1,7 +1,7 @@
 """Estimate a replay's metrics from a stratified sample, with a functional model of all warps as control variate.
 
 1. ``model.traffic`` reads all warps' memory requests; ``draw`` selects a balanced sample of the CTAs.
-2. ``machine`` makes a GPU of the sample's size whose L2 misses as the whole GPU's does.
+2. ``machine`` makes a GPU of the sample's size with the whole GPU's L2.
 3. The sample is replayed once, in one piece: no K cold starts, no IPC lowered by K drains.
 4. ``extrapolate``: instructions are known exactly. Cycles are the steps of all warps in a schedule
    (``model.schedule``) times the cycles of a step in the replay.
@@ -22,25 +22,23 @@ from rayplay.formats.laws.expect import expect_program
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.sizes import Sizes, read_sizes
-from rayplay.zatel.model.traffic import Stream, read_stream, unseen
-from rayplay.zatel.sample.draw import Sample, draw
+from rayplay.zatel.model.traffic import Stream, Traffic, read_stream, unseen
+from rayplay.zatel.sample.draw import draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
 from rayplay.zatel.sample.kept import Kept, packed, packed_traffic, unpacked, unpacked_traffic
 from rayplay.zatel.sample.machine import (
-    Matched,
+    Modelled,
     build,
     check_inputs,
-    comparable,
     functional_identity,
+    functional_traffic,
     machine_for,
-    match,
-    traffic_of_all,
 )
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
 from rayplay.zatel.sample.rows import Held, Rows, as_source, kept_rows
-from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
+from rayplay.zatel.sample.rules import EVERY, Rules
 
 CYCLES_PER_STEP = 300  # rough, to choose the length of an interval of the timeline
 INTERVALS = 200
@@ -73,9 +71,9 @@ class Estimate(NamedTuple):
     share        of all thread instructions, in the sample.
     rounds       times that all warps fill the whole GPU.
     steps        of a warp, the mean of all.
-    machine      that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
+    machine      that replayed the sample; ``gpu`` is its description.
     replayed     outcome of the replay.
-    cpu_seconds  processor time of reading all warps' work, and of matching the machines of all GPUs.
+    cpu_seconds  processor time of reading all warps' work, and of the functional caches of all GPUs.
     """
 
     metrics: dict[str, float | None]
@@ -86,7 +84,6 @@ class Estimate(NamedTuple):
     steps: float
     machine: Machine
     gpu: Gpu
-    l2_share: float
     replayed: Replayed
     cpu_seconds: tuple[float, float]
 
@@ -130,7 +127,7 @@ def read_work(trace: Trace, keep: bool = True, drawn: tuple[float, int] | None =
         stream = unpacked(arrays)
     else:
         if drawn:
-            held = Held(trace, draw(auxiliary(read_sizes(trace), cta), *drawn).chosen[cta])
+            held = Held(trace, draw(auxiliary(read_sizes(trace), cta), *drawn)[cta])
         stream = read_stream(trace, held.add if held else unseen)
         trim_heap()
         kept.keep(packed(stream), "stream")
@@ -159,7 +156,7 @@ class Outcome(NamedTuple):
     cpu_seconds: tuple[float, float]
     gpu: Gpu
     parts: tuple[Machine, Machine]
-    matched: Matched
+    model: Modelled
     scaled: Gpu
     replayed: Replayed
 
@@ -184,20 +181,22 @@ def replay_samples(
 ) -> list[Outcome]:  # fmt: skip
     """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
     fraction, begun = checked_fraction(fraction), time.process_time()
-    chosen = sample(work, fraction, seed).chosen[work.cta]
+    chosen = sample(work, fraction, seed)
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
-    machines = machines_of(gpus, trace, fraction, counts, rules)
-    matched = find_machines(gpus, machines, work, chosen, rows, rules)
-    scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
+    if counts:
+        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
+    models = model_all(gpus, machines, work, chosen, rows)
+    scaled = [build(gpu, part) for gpu, (_, part) in zip(gpus, machines, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     copied = [gpu.memory.copies == "whole" for gpu in gpus]
     sources = {has_copies: as_source(trace, rows, chosen, has_copies) for has_copies in sorted(set(copied))}
     cost = work.cpu_seconds, time.process_time() - begun
     lengths = [_interval(steps, part) for _, part in machines]
     jobs = [(sources[one], gpu, length) for one, gpu, length in zip(copied, scaled, lengths, strict=True)]
-    outcomes = zip(gpus, machines, matched, scaled, replay_all(jobs, workers), strict=True)
+    outcomes = zip(gpus, machines, models, scaled, replay_all(jobs, workers), strict=True)
     return [Outcome(work.stream, chosen, cost, *outcome) for outcome in outcomes]
 
 
@@ -208,67 +207,45 @@ def checked_fraction(fraction: float) -> float:
     return fraction
 
 
-def machines_of(
-    gpus: Sequence[Gpu], trace: Trace, fraction: float, counts: tuple[int, int] | None, rules: Rules = EVERY
-) -> list[tuple[Machine, Machine]]:
-    """Each GPU as a machine, and the machine that replays the sample; ``counts`` as in ``estimate_many``."""
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
-    first_whole, first_part = machines[0]
-    machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
-    if counts:
-        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
-    return machines
-
-
 def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
     """Estimate of one GPU from the replay of a sample."""
     stream, chosen, replayed, (whole, part) = outcome.stream, outcome.chosen, outcome.replayed, outcome.parts
-    instructions = float(stream.executed.sum())
-    metrics = extrapolate(
-        outcome.gpu, whole, part, stream, instructions, chosen, outcome.matched, replayed, rules
-    )  # fmt: skip
+    metrics = extrapolate(outcome.gpu, outcome.parts, stream, chosen, outcome.model, replayed, rules)
     taken, size = float(chosen.mean()), part.sms / whole.sms
     rounds, steps = len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
     known = model_errors(ERRORS, int(chosen.sum()), rounds, steps, stream.is_traced)
     intervals = confidence(metrics, replayed, known, taken, min(taken, size, 1.0 / size))
-    share = float(stream.executed[chosen].sum() / instructions)
+    share = float(stream.executed[chosen].sum() / stream.executed.sum())
     return Estimate(
-        metrics, intervals, chosen, share, rounds, steps, part, outcome.scaled, outcome.matched.share, replayed,
-        outcome.cpu_seconds,
-    )  # fmt: skip
+        metrics, intervals, chosen, share, rounds, steps, part, outcome.scaled, replayed, outcome.cpu_seconds
+    )
 
 
-def find_machines(
-    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows,
-    rules: Rules = EVERY,
-) -> list[Matched]:  # fmt: skip
-    """``match`` for each GPU; GPUs that the functional caches cannot tell apart are matched once, for all time."""
-    known: dict[str, Matched] = {}
-    found = []
+def model_all(
+    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows
+) -> list[Modelled]:
+    """Functional traffic for each GPU: from the cache, or made once for all GPUs of equal caches."""
+    everybody = np.ones(len(chosen), bool)
+    known: dict[str, Traffic] = {}
+
+    def once(gpu: Gpu, whole: Machine, machine: Machine, warps: np.ndarray, *held: np.ndarray) -> Traffic:
+        same = functional_identity(gpu, whole), machine
+        if (key := repr((same, warps is everybody))) not in known:
+            if arrays := work.kept.load("traffic", *same, warps, *held):
+                known[key] = unpacked_traffic(arrays, "of")
+            else:
+                known[key] = functional_traffic(gpu, machine, work.stream, warps, *held)
+                work.kept.keep(packed_traffic(known[key], "of"), "traffic", *same, warps, *held)
+        return known[key]
+
     designs = tqdm(list(zip(gpus, machines, strict=True)), "caches", unit="design", disable=None, leave=False)
-    for gpu, (whole, part) in designs:
-        same = functional_identity(gpu, whole), part
-        if (key := repr(same)) not in known:
-            known[key] = _matched(gpu, whole, part, work, chosen, rows, rules)
-        found.append(known[key])
-    return found
-
-
-def _matched(
-    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, rows: Rows, rules: Rules
-) -> Matched:
-    """``match``, from the cache or from the functional caches."""
-    identity, kept = functional_identity(gpu, whole), work.kept
-    if arrays := kept.load("matched", identity, part, chosen, of_replay(rules)):
-        return Matched(float(arrays["share"]), unpacked_traffic(arrays, "whole"), unpacked_traffic(arrays, "part"))
-    arrays = kept.load("traffic", identity)
-    goal = unpacked_traffic(arrays, "whole") if arrays else traffic_of_all(gpu, whole, work.stream)
-    if not arrays:
-        kept.keep(packed_traffic(goal, "whole"), "traffic", identity)
-    found = match(gpu, whole, part, work.stream, goal, chosen, rows.line, rows.sectors, rules)
-    both = packed_traffic(goal, "whole") | packed_traffic(found.part, "part")
-    kept.keep({"share": np.array(found.share)} | both, "matched", identity, part, chosen, of_replay(rules))
-    return found
+    return [
+        Modelled(
+            once(gpu, whole, whole, everybody, rows.line[:0], rows.sectors[:0]),
+            once(gpu, whole, part, chosen, rows.line, rows.sectors),
+        )
+        for gpu, (whole, part) in designs
+    ]
 
 
 def _interval(steps: int, part: Machine) -> int:
@@ -276,9 +253,9 @@ def _interval(steps: int, part: Machine) -> int:
     return max(500, int(steps / (part.sms * part.places) * CYCLES_PER_STEP / INTERVALS))
 
 
-def sample(work: Work, fraction: float, seed: int) -> Sample:
-    """Draw CTAs balanced on steps, squared steps, records and instructions."""
-    return draw(auxiliary(work.stream, work.cta), fraction, seed)
+def sample(work: Work, fraction: float, seed: int) -> np.ndarray:
+    """Warps of CTAs balanced on steps, squared steps, records and instructions: bool[warps]."""
+    return np.asarray(draw(auxiliary(work.stream, work.cta), fraction, seed)[work.cta])
 
 
 def auxiliary(of: Stream | Sizes, cta: np.ndarray) -> np.ndarray:
@@ -288,11 +265,7 @@ def auxiliary(of: Stream | Sizes, cta: np.ndarray) -> np.ndarray:
 
 
 def confidence(
-    metrics: dict[str, float | None],
-    replayed: Replayed,
-    known: dict[str, ModelError],
-    fraction: float,
-    likeness: float,
+    metrics: dict[str, float | None], replayed: Replayed, known: dict[str, ModelError], fraction: float, likeness: float
 ) -> dict[str, Interval | None]:
     """95 % interval of each metric; ``None`` where the metric has no value.
 

@@ -5,7 +5,7 @@ knows how the sample differs from all warps. It serves as a control variate: eac
 the model of all warps against the model of the sample.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,68 +14,55 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine, schedule
 from rayplay.zatel.model.traffic import SECTOR_BYTES, Stream, Traffic
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
-from rayplay.zatel.sample.machine import Matched
+from rayplay.zatel.sample.l2_slices import least_cycles, unhindered, window_steps
+from rayplay.zatel.sample.machine import Modelled
 from rayplay.zatel.sample.replay import Replayed
 from rayplay.zatel.sample.rules import EVERY, Rules
 
 
 def extrapolate(
-    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, instructions: float, chosen: np.ndarray,
-    matched: Matched, replayed: Replayed, rules: Rules = EVERY,
+    gpu: Gpu, parts: tuple[Machine, Machine], stream: Stream, chosen: np.ndarray, model: Modelled, replayed: Replayed,
+    rules: Rules = EVERY,
 ) -> dict[str, float | None]:  # fmt: skip
     """Metrics of all warps on the whole GPU, from the replay of the chosen warps on a part of it.
 
-    instructions  thread instructions of all warps.
+    parts  the whole GPU, and its part.
     """
     found = {name: replayed.summary[name] for name in RULES}
-    if part == whole and chosen.all():
+    if parts[0] == parts[1] and chosen.all():
         return found
-    sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
-    expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
-    asked = asked_more(matched.part, counted)
-    busy = tuple(least_cycles(of, gpu, asked) * rules.slices for of in (matched.part, matched.whole))
-    waits = later(gpu, expected_traffic, counted) if rules.later and stream.is_traced else 0.0
-    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, waits)
-    more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
-    used = float(found["bandwidth_utilisation"] or 0)
-    moving = max(used * sampled * more, data_cycles(gpu, expected_traffic))
-    cycles = max(time.cycles, moving)  # the DRAM's channels move data all the time, at most
-    expected = moving / cycles
-    efficiency = float(found["dram_efficiency"] or 0)
-    return found | {
-        "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
-        "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
+    expected = correct(model, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
+    waits = later(gpu, expected, counted) if rules.later and stream.is_traced else 0.0
+    busy = [least_cycles(of, gpu) * rules.bounds for of in model]
+    cycles, longer = all_cycles(gpu, parts, stream, chosen, busy, replayed, waits)
+    moving = data_cycles(gpu, expected)
+    cycles = max(cycles, moving) if rules.bounds else cycles
+    efficiency, used = (float(found[name] or 0) for name in ("dram_efficiency", "bandwidth_utilisation"))
+    scaled = {
+        "l1d_miss_rate": expected.l1_miss_rate,
+        "l2_miss_rate": expected.miss_rate,
         "gpu_cycles": cycles,
-        "gpu_ipc": instructions / cycles,
-        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
-        "bandwidth_utilisation": expected,
-        "dram_efficiency": rescale_efficiency(efficiency, used, expected) if rules.load else efficiency,
+        "gpu_ipc": float(stream.executed.sum()) / cycles,
+        "rt_efficiency": float(found["rt_efficiency"] or 0) / longer,
+        "bandwidth_utilisation": moving / cycles,
+        "dram_efficiency": rescale_efficiency(efficiency, used, moving / cycles) if rules.load else efficiency,
     }
-
-
-class Time(NamedTuple):
-    """Cycles of all warps, and the hold-up by busy L2 slices relative to the sample's (``longer``).
-
-    Rays of a held-up warp are finished, so its RT efficiency falls by the factor ``longer``.
-    """
-
-    cycles: float
-    longer: float
+    return {name: None if found[name] is None else scaled[name] for name in RULES}
 
 
 def all_cycles(
-    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, ...],
+    gpu: Gpu, parts: tuple[Machine, Machine], stream: Stream, chosen: np.ndarray, busy: Sequence[np.ndarray],
     replayed: Replayed, later: float,
-) -> Time:  # fmt: skip
+) -> tuple[float, float]:  # fmt: skip
     """Cycles of all warps: steps of their schedule times the cycles of a step in the replay of the ``chosen``.
 
-    busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
+    busy   float64[WINDOWS] each, ``least_cycles`` of all warps on the whole and of the chosen on the part.
     later  correction to the cycles of a step.
 
     Cost of an access = resident time outside the RT unit / accesses. Without rays a step is an instruction, which takes
-    the resident time of a warp / instructions.
+    the resident time of a warp / instructions. Also returns the hold-up by busy L2 slices relative to the sample's:
+    rays of a held-up warp are finished, so its RT efficiency falls by this factor.
     """
     totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
     owner = np.repeat(chosen, np.diff(phases.first))
@@ -87,13 +74,14 @@ def all_cycles(
     else:
         step = max(totals["resident_warp_cycles"] / accesses, 1.0)
     sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
-    plan = schedule(phases, chosen, part, cost)
-    free = unhindered(sampled, window_steps(stream, plan, cost, chosen), busy[0]) / sampled
-    everybody = np.ones(len(chosen), bool)
-    windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)
+    windows, own = (
+        window_steps(stream, schedule(phases, warps, machine, cost), cost, warps)
+        for warps, machine in zip((np.ones(len(chosen), bool), chosen), parts, strict=True)
+    )
+    free = unhindered(sampled, own, busy[1]) / sampled
     windows *= max(step * free + later, 1.0)
-    cycles = float(np.maximum(windows, busy[1]).sum())
-    return Time(launch + cycles, free * cycles / float(windows.sum()))
+    cycles = float(np.maximum(windows, busy[0]).sum())
+    return launch + cycles, free * cycles / float(windows.sum())
 
 
 def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
@@ -122,7 +110,7 @@ def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
     return Traffic(reads, missed[0], writes, missed[1], written, *l1)
 
 
-def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
+def correct(model: Modelled, counted: Traffic, scale: float) -> Traffic:
     """Estimate the whole GPU's traffic with the functional caches as control variate.
 
     scale  work of all warps / work of the sample.
@@ -133,13 +121,11 @@ def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
     model, 100 in the replay, a scale of 10: 1000 + 10 x (100 - 90) = 1,100.
     When the sample is everything, both equal the replay.
     """
-    whole, part = matched.whole, matched.part
+    whole, part = model
     reads, writes = (
-        all_of_them * number / few if few else scale * number
-        for all_of_them, few, number in (
-            (whole.reads, part.reads, counted.reads), (whole.writes, part.writes, counted.writes),
-        )
-    )  # fmt: skip
+        getattr(counted, name) * (getattr(whole, name) / few if (few := getattr(part, name)) else scale)
+        for name in ("reads", "writes")
+    )
     missed = [
         max(getattr(whole, name) + scale * (getattr(counted, name) - getattr(part, name)), 0.0)
         for name in ("read_misses", "write_misses", "write_backs", "l1_accesses", "l1_misses")

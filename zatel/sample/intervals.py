@@ -18,7 +18,7 @@ STRATA = 24
 
 
 class Interval(NamedTuple):
-    """Bounds that hold the truth with the requested confidence."""
+    """Bounds that hold the truth with 95 % confidence."""
 
     low: float
     high: float
@@ -48,9 +48,9 @@ def quantile(confidence: float, degrees: int) -> float:
     return exact.rounded(stdtrit(degrees, 0.5 + confidence / 2))
 
 
-def interval(estimate: float, sampling: float, degrees: int, model: float, confidence: float = 0.95) -> Interval:
-    """Interval around ``estimate`` for the relative standard errors of ``sampling`` and of the ``model``."""
-    half = quantile(confidence, degrees) * exact.length(sampling, model) * abs(estimate)
+def interval(estimate: float, sampling: float, degrees: int, model: float) -> Interval:
+    """95 % interval around ``estimate`` for the relative standard errors of ``sampling`` and of the ``model``."""
+    half = quantile(0.95, degrees) * exact.length(sampling, model) * abs(estimate)
     return Interval(estimate - half, estimate + half)
 
 

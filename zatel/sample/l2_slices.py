@@ -14,8 +14,6 @@ from rayplay.zatel.model.schedule import Schedule, moments
 from rayplay.zatel.model.traffic import Stream, Traffic
 from rayplay.zatel.model.windows import WINDOWS, window_bounds
 
-BISECTIONS = 40
-
 
 def window_steps(stream: Stream, planned: Schedule, cost: float, warps: np.ndarray) -> np.ndarray:
     """Length of each window in steps of the schedule, float64[WINDOWS]; windows hold equally many requests."""
@@ -25,23 +23,10 @@ def window_steps(stream: Stream, planned: Schedule, cost: float, warps: np.ndarr
     return np.diff(window_bounds(time), prepend=0.0, append=planned.steps)
 
 
-def asked_more(part: Traffic, counted: Traffic) -> float:
-    """Ratio of the sectors that L1s ask of the L2 in the sample's replay, ``counted``, to the functional caches'.
-
-    Entries of intersection tables, equal in both, are left out.
-    """
-    entered = float(part.entered.sum())
-    expected, found = (max(of.reads + of.writes - entered, 0.0) for of in (part, counted))
-    return found / expected if expected else 1.0
-
-
-def least_cycles(traffic: Traffic, gpu: Gpu, more: float = 1.0) -> np.ndarray:
-    """Cycles of the busiest slice in each window, float64[WINDOWS].
-
-    more  ratio from ``asked_more``.
-    """
+def least_cycles(traffic: Traffic, gpu: Gpu) -> np.ndarray:
+    """Cycles of the busiest slice in each window, float64[WINDOWS]."""
     slowest = min(gpu.memory.l2_clock_khz, gpu.memory.interconnect_clock_khz)
-    return (traffic.asked * more + traffic.entered).max(axis=1) * gpu.sm.clock_khz / slowest
+    return (traffic.asked + traffic.entered).max(axis=1) * gpu.sm.clock_khz / slowest
 
 
 def unhindered(cycles: float, steps: np.ndarray, least: np.ndarray) -> float:
@@ -49,12 +34,12 @@ def unhindered(cycles: float, steps: np.ndarray, least: np.ndarray) -> float:
 
     steps  float64[WINDOWS], relative lengths.
     least  float64[WINDOWS], from ``least_cycles``.
+
+    The windows of any set that the bound holds leave (cycles - their least) / (share of the others); the smallest of
+    these, at least a cycle, is the answer, since max(free x share, least) is the largest over all sets. Sets by falling
+    least / share do.
     """
     share = steps / steps.sum()
-    low, high = 0.0, cycles
-    if np.maximum(high * share, least).sum() <= cycles:
-        return cycles
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.maximum(middle * share, least).sum() < cycles else (low, middle)
-    return high
+    order = np.lexsort((share, -least / np.maximum(share, 1e-300)))
+    held, freed = (np.concatenate([[0.0], np.cumsum(of[order])[:-1]]) for of in (least, share))
+    return max(float(((cycles - held) / np.maximum(1.0 - freed, 1e-300)).min()), 1.0)

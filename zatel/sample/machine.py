@@ -1,8 +1,8 @@
-"""Machine that replays a sample: fewer SMs and memory controllers, and an L2 that misses as the whole GPU's does.
+"""Machine that replays a sample: fewer SMs and memory controllers, and the whole GPU's L2.
 
 The paper divides SMs, memory partitions and with them the L2 by one K. Here SMs and controllers follow the fraction,
-rounded to whole ones. The L2 gets the capacity with which the sampled warps miss in the functional caches
-(``model.caches``) as often as all warps in the whole L2: all warps read the BVH's upper levels, which do not shrink.
+rounded to whole ones. The L2 keeps its capacity: all warps read the BVH's upper levels, which do not shrink with the
+image. Where the sample misses less often in it, the functional caches say by how much (``extrapolate``).
 """
 
 import dataclasses
@@ -16,15 +16,13 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.geometry import LawError, expect_no_reorder, places_of
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
-from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
+from rayplay.zatel.model.traffic import Stream, Traffic, after, in_order, traffic
 from rayplay.zatel.paper.downscale import sized_l2
 from rayplay.zatel.sample.rules import EVERY, Rules
 
-BISECTIONS = 7
 LEAST_CONTROLLERS = 2
 CACHES = ("l1", "l2", "rt_cache")  # units of a plug-in that an estimate cannot follow
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
-LARGEST_L2 = 4.0  # times the whole GPU's
 
 
 def not_sampled(trace: Trace) -> str | None:
@@ -85,18 +83,7 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
     return Machine(sms, max(1, round(sms / per_controller)), places, slots, need.warps)
 
 
-def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: Machine) -> Machine:
-    """Adjust ``part`` of ``whole`` so that it compares with ``first_part`` of ``first_whole``.
-
-    Its controllers per SM are the first part's, times the ratio of the two GPUs' controllers per SM. Rounding both up
-    to ``LEAST_CONTROLLERS`` would hide a change: with half the controllers, 2 of 8 SMs would again get 2.
-    """
-    more = whole.controllers / first_whole.controllers * first_whole.sms / whole.sms
-    controllers = round(first_part.controllers * more * part.sms / first_part.sms)
-    return part._replace(controllers=min(max(1, controllers), whole.controllers))
-
-
-def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
+def build(gpu: Gpu, machine: Machine, l2_share: float = 1.0) -> Gpu:
     """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets."""
     l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes * l2_share))
     try:
@@ -111,10 +98,9 @@ def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
         raise UserError(f"GPU {gpu.name} with {machine.sms} SMs: {error}") from None
 
 
-class Matched(NamedTuple):
-    """L2 share of a sample's machine, and functional traffic of all warps on the GPU and of the sample on its part."""
+class Modelled(NamedTuple):
+    """Functional traffic of all warps on the whole GPU, and of the sample on its machine."""
 
-    share: float
     whole: Traffic
     part: Traffic
 
@@ -126,41 +112,12 @@ def functional_identity(gpu: Gpu, whole: Machine) -> tuple[Any, ...]:
     return whole, caches, gpu.lsu.local_interleaved, gpu.rt.intersection_table, addresses
 
 
-def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:
-    """Functional traffic of all warps on the whole GPU."""
-    everybody = np.ones(len(stream.steps), bool)
-    return traffic(_ordered(gpu, whole, stream, everybody), gpu)
+def functional_traffic(
+    gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray, line: np.ndarray, sectors: np.ndarray
+) -> Traffic:
+    """Functional traffic of the ``warps``, bool[warps], on ``machine``, all of ``gpu`` or a part.
 
-
-def _ordered(gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray) -> Requests:
-    """Requests of the ``warps`` in the order of ``machine``, a part of ``gpu``."""
-    return in_order(stream, warps, machine, gpu.lsu.local_interleaved, gpu.rt.intersection_table != "none")
-
-
-def match(
-    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, goal: Traffic, chosen: np.ndarray, line: np.ndarray,
-    sectors: np.ndarray, rules: Rules = EVERY,
-) -> Matched:  # fmt: skip
-    """Find the L2 share with which reads of the ``chosen`` warps miss as often as reads of all warps.
-
-    It lies between the share of SMs and ``LARGEST_L2``: lines that other warps would fetch shortly before must stay
-    until they are used.
-
-    goal           from ``traffic_of_all``.
-    line, sectors  contents of the L2 at the start; see ``trace.write_sample``.
+    line, sectors  contents of the L2 at the start; see ``rows.held_before``.
     """
-    requests = after(_ordered(gpu, part, stream, chosen), line, sectors)
-    weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
-
-    def misses_more(share: float) -> bool:
-        return traffic(requests, build(gpu, part, share)).read_misses * weight > goal.read_misses
-
-    low = part.sms / whole.sms
-    high = max(low, LARGEST_L2)
-    if part == whole or not rules.matched_l2 or not misses_more(low):
-        high = low
-    else:
-        for _ in range(BISECTIONS):
-            middle = float(np.sqrt(low * high))
-            low, high = (middle, high) if misses_more(middle) else (low, middle)
-    return Matched(high, goal, traffic(requests, build(gpu, part, high)))
+    requests = in_order(stream, warps, machine, gpu.lsu.local_interleaved, gpu.rt.intersection_table != "none")
+    return traffic(after(requests, line, sectors) if len(line) else requests, build(gpu, machine))

@@ -25,9 +25,6 @@ from rayplay.formats.guard import exact
 from rayplay.zatel.sample.intervals import Interval, interval
 
 TABLE = Path(__file__).with_name("model_errors.csv")
-COLUMNS = (
-    "scene", "gpu", "fraction", "warps", "rounds", "steps", "trials", "metric", "error", "spread", "sampling_error"
-)  # fmt: skip
 COMPUTE = "-compute"  # ends the name of a launch without rays
 LONG_STEPS = 512  # from which on warps are long; of four rules the best by left-out coverage (docs/estimate.md)
 
@@ -73,14 +70,8 @@ class ModelError(NamedTuple):
 def read_table(path: Path = TABLE) -> list[Spread]:
     """Read a table of errors."""
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
-    return [
-        Spread(
-            scene, gpu, float(fraction), int(warps), float(rounds), float(steps), int(trials), metric,
-            *map(float, errors),
-        )
-        for scene, gpu, fraction, warps, rounds, steps, trials, metric, *errors in rows
-    ]  # fmt: skip
+        kinds = Spread.__annotations__.items()
+        return [Spread(*(kind(row[name]) for name, kind in kinds)) for row in csv.DictReader(file)]
 
 
 def model_errors(
@@ -92,7 +83,8 @@ def model_errors(
 
     Only the rows with the nearest sample size and rounds count, by powers of four, and with as long or as short warps.
     The share is the median over all scenes and GPUs with several trials, at most 1. The effect is the root mean square
-    over scenes and GPUs with equal weight; a bias is part of it.
+    over scenes and GPUs with equal weight; a bias is part of it. It is at least the standard error of the mean of a
+    scene's trials, which do not tell a smaller effect.
     """
     rows, found = alike(rows, is_traced), {}
     near = nearest(rows, warps, rounds, steps) if is_traced else rows
@@ -101,7 +93,8 @@ def model_errors(
         share = min(float(np.median([row.spread / row.sampling_error for row in several])), 1.0) if several else 1.0
         mine = [row for row in near if row.metric == metric]
         sampled = [row.spread if row.trials > 1 else share * row.sampling_error for row in mine]
-        left = [max(row.error**2 - part**2, 0.0) for row, part in zip(mine, sampled, strict=True)]
+        both = zip(mine, sampled, strict=True)
+        left = [max(row.error**2 - part**2, part**2 / row.trials) for row, part in both]  # of its mean: known no better
         scenes = len({scene_of(row.scene) for row in mine})
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))

@@ -56,6 +56,6 @@ def _sampled_rows(trace: Trace, fraction: float, seed: int) -> tuple[Rows, np.nd
         if rows := known_rows(trace, kept, chosen):
             return rows, chosen
     work = estimate.read_work(trace, keep=False, drawn=(fraction, seed))
-    chosen = estimate.sample(work, fraction, seed).chosen[work.cta]
+    chosen = estimate.sample(work, fraction, seed)
     kept.keep({"chosen": chosen}, "chosen", fraction, seed)
     return kept_rows(trace, work.held, kept, chosen, work.stream), chosen

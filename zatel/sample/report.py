@@ -15,7 +15,10 @@ KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  
 def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     """Cost of the samples, and one line per metric: estimate, interval, and the full value where it is known."""
     last = steps[-1]
-    samples = [f"{sample_text(step)} in {step.replayed.cpu_seconds:.1f} s" for step in steps]
+    samples = [
+        f"replayed {sample_text(sample_record(one), f' of {len(one.warps):,}')} in {one.replayed.cpu_seconds:.1f} s"
+        for one in steps
+    ]
     lines = [*samples, WHOLE if last.share == 1.0 else cost_text(steps)]
     lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
     for name, rule in RULES.items():
@@ -44,12 +47,11 @@ def forecast_text(promised: Sequence[Forecast], is_read: bool, is_small: bool) -
     return "\n".join(lines)
 
 
-def sample_text(step: Estimate) -> str:
-    """Warps, instructions and machine of one sample in one line."""
+def sample_text(sample: Mapping[str, float], of: str = "") -> str:
+    """A sample and its machine, from ``sample_record``, in one line; ``of`` follows its number of warps."""
     return (
-        f"replayed {int(step.warps.sum()):,} of {len(step.warps):,} warps, {100 * step.share:.1f} % of the"
-        f" instructions, on {step.machine.sms} SMs and {step.machine.controllers} memory controllers with"
-        f" {step.gpu.l2.bytes // 1024:,} KB of L2"
+        f"{sample['warps']:,}{of} warps, {100 * sample['share']:.1f} % of the instructions, on {sample['sms']} SMs and"
+        f" {sample['controllers']} memory controllers with {sample['l2_bytes'] // 1024:,} KB of L2"
     )
 
 

@@ -1,8 +1,8 @@
 """Rules of the estimator beyond its skeleton, each a term that can be switched off.
 
-The skeleton is a stratified sample, replayed on a machine of its size; a schedule of all warps gives the cycles, and
-functional caches of all warps and of the sample correct the counts. The study of the rules (``study.ablation``)
-estimates with and without each.
+The skeleton is a stratified sample, replayed on a machine of its size with the whole L2; a schedule of all warps gives
+the cycles, and functional caches of all warps and of the sample correct the counts. The study of the rules
+(``study.ablation``) estimates with and without each.
 """
 
 from typing import NamedTuple
@@ -11,21 +11,18 @@ from typing import NamedTuple
 class Rules(NamedTuple):
     """Which rules hold.
 
-    matched_l2   the sample's L2 misses as often in the functional caches as the whole one (``machine.match``);
-                 otherwise it has the share of the SMs.
     contents     BVH records, or without rays lines, that other CTAs fetched before are in the sample's L2
                  (``rows.held_before``).
     controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
-    slices       a window takes at least the time of its busiest L2 slice, asked for as much as the replay's is; RT
-                 efficiency falls with the hold-up (``l2_slices``, ``extrapolate.Time``).
+    bounds       no window takes less than its busiest L2 slice, and no launch less than the DRAM's channels; RT
+                 efficiency falls with the hold-up (``l2_slices``, ``extrapolate``).
     later        a step of rays waits for the misses that the sample lacks (``extrapolate.later``).
     load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
     """
 
-    matched_l2: bool = True
     contents: bool = True
     controllers: bool = True
-    slices: bool = True
+    bounds: bool = True
     later: bool = True
     load: bool = True
 
@@ -35,7 +32,7 @@ class Rules(NamedTuple):
 
 
 EVERY = Rules()
-OF_REPLAY = ("matched_l2", "contents", "controllers")  # they change the replay of the sample, not only its use
+OF_REPLAY = ("contents", "controllers")  # they change the replay of the sample, not only its use
 
 
 def of_replay(rules: Rules) -> tuple[bool, ...]:

@@ -8,14 +8,13 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.sample.estimate import ERRORS, Estimate, Work, estimate, read_work
-from rayplay.zatel.sample.forecast import Forecast, Population, forecast, population
+from rayplay.zatel.sample.forecast import FIXED, Forecast, Population, forecast, population
+from rayplay.zatel.sample.intervals import STRATA
 from rayplay.zatel.sample.kept import Kept
 from rayplay.zatel.sample.whole import replay_whole
 
-FIRST_FRACTION = 0.05
-MOST = 0.5  # largest sample; beyond it everything is replayed
 FINENESS = 1.1  # ratio of successive fractions
-LEAST_CTAS = 64  # of a sample: fewer give a poor variance
+LEAST_CTAS = 2 * STRATA  # of a sample: two in each stratum
 MOST_SAMPLES = 2  # then the table does not know such traces
 SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
@@ -51,9 +50,9 @@ def expected(trace: Trace, gpu: Gpu) -> tuple[list[Forecast], bool]:
 
 
 def fractions(of: Population) -> list[float]:
-    """Fractions to choose from: from ``LEAST_CTAS`` to ``MOST`` by factors of ``FINENESS``."""
-    found, one = [], max(FIRST_FRACTION, LEAST_CTAS / of.ctas)
-    while one <= MOST:
+    """Fractions to choose from: from ``LEAST_CTAS`` by factors of ``FINENESS`` to what costs less than everything."""
+    found, one = [], LEAST_CTAS / of.ctas
+    while FIXED + one < 1.0:
         found.append(one)
         one *= FINENESS
     return found

@@ -43,4 +43,4 @@ def replay_whole(trace: Trace, gpu: Gpu) -> Estimate:
     machine = machine_for(gpu, trace, 1.0)
     warps = np.ones(trace.rows("warps"), bool)
     rounds = len(warps) / (machine.sms * machine.places)
-    return Estimate(metrics, intervals, warps, 1.0, rounds, np.nan, machine, gpu, 1.0, replayed, (0.0, 0.0))
+    return Estimate(metrics, intervals, warps, 1.0, rounds, np.nan, machine, gpu, replayed, (0.0, 0.0))

@@ -9,7 +9,7 @@ import numpy as np
 from rayplay.formats.place.publish import atomic_file
 from rayplay.zatel.replays.metrics import RULES as METRICS
 from rayplay.zatel.sample.rules import Rules
-from rayplay.zatel.study.ablation import MADE_FOR, Trial, Verdict, verdicts
+from rayplay.zatel.study.ablation import DERIVED, MADE_FOR, Trial, Verdict, verdicts
 
 PER_CENT = 100.0
 HEAD = """# The estimator measured
@@ -23,7 +23,8 @@ ABLATION = """
 
 Mean absolute error of the cycles and of all seven metrics with every rule and without one, in per cent. "Gain" is the
 mean difference on scenes for which the rule was not made, over scenes and GPUs, with its standard error; a rule earns
-its place where the gain exceeds two of these for a metric. "Time" is its part of the processor time of functional
+its place where the gain exceeds two of these for a metric, or is deleted unless it follows from a law of the machine
+("derived": `docs/estimate.md` says from which). "Time" is its part of the processor time of functional
 caches, replay and extrapolation. Rules: `zatel/sample/rules.py`.
 
 """
@@ -81,7 +82,7 @@ def rules_table(judged: Sequence[Verdict]) -> str:
         lines.append(
             f"| `{rule}`{made} | {PER_CENT * cycles.with_it:.1f} / {PER_CENT * cycles.without_it:.1f} |"
             f" {_gain(cycles)} | {every[0]:.1f} / {every[1]:.1f} | {best.metric}: {_gain(best)} |"
-            f" {PER_CENT * cycles.cpu_share:.0f} % | {'yes' if earns else 'no'} |"
+            f" {PER_CENT * cycles.cpu_share:.0f} % | {'yes' if earns else 'derived' if rule in DERIVED else 'no'} |"
         )
     return "\n".join(lines) + "\n"
 

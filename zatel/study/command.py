@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.metadata
-import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
@@ -20,12 +19,12 @@ from rayplay.formats.schema.study import STUDY
 from rayplay.zatel.replays.metrics import RULES, or_nan
 from rayplay.zatel.replays.result_cache import Store, engine_identity
 from rayplay.zatel.study import summaries
+from rayplay.zatel.study.draw import draw_scenes
 from rayplay.zatel.study.execute import Row, SceneStudy
 from rayplay.zatel.study.figures import draw_all
 from rayplay.zatel.study.findings import findings
 from rayplay.zatel.study.pages import comparison_page, tables_page
 from rayplay.zatel.study.points import QUICK, STUDIES, WHOLE, Extent, points_of
-from rayplay.zatel.study.scenes import draw_scenes
 
 SCENES = "scenes.png"
 LIBRARIES = ("numpy", "numba", "scipy")
@@ -33,10 +32,8 @@ LIBRARIES = ("numpy", "numba", "scipy")
 
 def paper_verb(arguments: argparse.Namespace) -> int:
     """Print an estimate of the time, replay the runs missing from the store, and write the study."""
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     extent = QUICK if arguments.quick else WHOLE
-    store, workers = Store(arguments.store), arguments.workers or os.cpu_count() or 1
+    store, workers = Store(arguments.store), arguments.workers
     studies = open_studies(arguments.traces, extent, arguments.only)
     answer(arguments, [estimate_text(studies, store, workers)], list)
     sys.stdout.flush()

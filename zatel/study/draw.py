@@ -1,4 +1,4 @@
-"""Forms of the paper's figures: lines by scene, bars with least and most, grouped bars."""
+"""Forms of the paper's figures: lines by scene, bars with least and most, grouped bars; pictures of the steps."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.place.publish import atomic_file
+from rayplay.zatel.paper.pictures import step_colours
 from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.study.execute import SceneStudy
+from rayplay.zatel.study.points import RTX
 from rayplay.zatel.study.summaries import Spread
 
 SHORT = dict(zip(RULES, ("IPC", "cycles", "L1D miss", "L2 miss", "RT eff.", "DRAM eff.", "BW util."), strict=True))
 OURS, THEIRS = "#2c7fb8", "#e6550d"  # what the paper's text says is drawn in the second colour
 MARKERS = "osD^vP*X<>"
+PANELS = ("heatmap", "quantised", "groups, K = {}", "selected, 10 %")  # Figs. 4 to 9
 
 
 def canvas(columns: int = 1, width: float = 6.5, height: float = 4.2) -> tuple[Any, list[Any]]:
@@ -67,3 +71,23 @@ def published(axis: Any, x: float, y: float, text: str) -> None:
     """Mark a value of the paper's text, with a label."""
     axis.plot([x], [y], marker="x", color=THEIRS, markersize=8, markeredgewidth=2, linestyle="none", zorder=5)
     axis.annotate(text, (x, y), textcoords="offset points", xytext=(6, 4), fontsize=7, color=THEIRS)
+
+
+def draw_scenes(studies: Sequence[SceneStudy], path: Path) -> None:
+    """Draw a row of pictures for each scene, with RTX 2060's groups and their representative tenth of the pixels."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(
+        len(studies), len(PANELS), figsize=(9, 2.3 * len(studies)), layout="constrained", squeeze=False
+    )
+    for row, study in zip(axes, studies, strict=True):
+        for axis, title, picture in zip(row, PANELS, step_colours(study.work, study.tenth(RTX)).values(), strict=True):
+            axis.imshow(picture, interpolation="nearest")
+            axis.set_xticks([])
+            axis.set_yticks([])
+            axis.set_title(title.format(study.tenth(RTX).groups.max() + 1), fontsize=8)
+        row[0].set_ylabel(study.scene)
+    save(figure, path)

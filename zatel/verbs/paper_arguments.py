@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from typing import Any
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.paper.options import (
@@ -14,6 +15,8 @@ from rayplay.zatel.paper.options import (
     Options,
 )
 
+# Options of the command line that are fields of ``Options`` as they are.
+PLAIN = ("heatmap", "colours", "factor", "l2", "division", "fraction", "distribution", "extrapolation", "seed")
 VARIANT_HELP = """\
 variants:
   paper     the rules of the paper's text
@@ -52,21 +55,14 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise UserError(f"--block must be WIDTHxHEIGHT, not {arguments.block!r}")
     _check_unused(arguments)
     pairs = [text.partition("=") for text in arguments.combine]
+    plain: dict[str, Any] = {name: getattr(arguments, name) for name in PLAIN}
     return Options(
-        heatmap=arguments.heatmap,
-        colours=arguments.colours,
-        factor=arguments.factor,
-        l2=arguments.l2,
-        division=arguments.division,
+        **plain,
         block=(int(block[1]), int(block[2])),
-        fraction=arguments.fraction,
         bounds=tuple(arguments.bounds or Options.bounds),
-        distribution=arguments.distribution,
-        extrapolation=arguments.extrapolation,
         fractions=tuple(arguments.fractions or Options.fractions),
         combination={metric: rule for metric, _, rule in pairs},
         departures=_departures(arguments),
-        seed=arguments.seed,
     )
 
 

@@ -9,12 +9,7 @@ from rayplay.formats.guard.answer import Record
 def predicted(prediction: dict[str, Any]) -> Iterator[Record]:
     """A record per metric of ``prediction.json``; ``full`` and ``error`` stay None without a full replay."""
     for name, metric in prediction["metrics"].items():
-        yield {
-            "metric": name,
-            "predicted": metric["predicted"],
-            "full": metric.get("full"),
-            "error": metric.get("error"),
-        }
+        yield {"metric": name} | {key: metric.get(key) for key in ("predicted", "full", "error")}
 
 
 def estimated(content: dict[str, Any]) -> Iterator[Record]:
@@ -41,11 +36,8 @@ def compared(content: dict[str, Any]) -> Iterator[Record]:
             full = None if design["full"] is None else design["full"][name]
             low, high = design["intervals"][name] or (None, None)
             found = {"change": design["change"], "metric": name, "predicted": change, "low": low, "high": high}
-            yield found | {
-                "noise_floor": content["noise_floor"][name],
-                "full": full,
-                "full_noise_floor": full_floor.get(name),
-            }
+            found["noise_floor"] = content["noise_floor"][name]
+            yield found | {"full": full, "full_noise_floor": full_floor.get(name)}
 
 
 def scaled(content: dict[str, Any]) -> Iterator[Record]:

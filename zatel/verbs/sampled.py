@@ -1,4 +1,4 @@
-"""Options, checks and output file common to the verbs that replay a sample of CTAs."""
+"""Options and checks that several verbs share, and the file that those write which replay a sample of CTAs."""
 
 import argparse
 import json
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from rayplay.replay.gpu.description import Gpu
 
 
+def add_replayed(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add a trace, a GPU and its plug-in."""
+    parser.add_argument("trace", type=trace_name, metavar="TRACE", help=f"trace of {what}")
+    parser.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    parser.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
+                        help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
+
+
 def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """Add a verb with a trace, a GPU and the options of a sample; return its parser for further options."""
     made = add_verb(verbs, run_verb)
-    made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch")
-    made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    made.add_argument("--plugin", action=Once, metavar="FILE.py|NAME",
-                      help="run a policy of your own in place of the engine's (docs/policies.md)")  # fmt: skip
+    add_replayed(made, "one launch")
     made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
     made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
     return made

@@ -88,6 +88,8 @@ def table_text(found: Any) -> str:
 
     A line names the machine that replays a design's sample where it is another than the unchanged GPU's.
     """
+    from rayplay.zatel.sample.report import sample_text
+
     lines = [
         "each design replays " + sample_text(found.sample),
         f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN),
@@ -103,14 +105,6 @@ def table_text(found: Any) -> str:
             lines.append(f"{'  full replay':<28}" + "".join(cells))
     lines.append(f"{BELOW} below the noise floor: says nothing")
     return "\n".join(lines)
-
-
-def sample_text(sample: dict[str, float]) -> str:
-    """Size of a sample and of its machine in one line."""
-    return (
-        f"{sample['warps']:,} warps, {100 * sample['share']:.1f} % of the instructions, on {sample['sms']} SMs and"
-        f" {sample['controllers']} memory controllers with {sample['l2_bytes'] // 1024:,} KB of L2"
-    )
 
 
 def cell(change: float | None, floor: float) -> str:

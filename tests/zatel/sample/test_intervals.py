@@ -7,7 +7,7 @@ from rayplay.zatel.model.traffic import Traffic
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
 from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, strata_in_time
-from rayplay.zatel.sample.machine import Matched
+from rayplay.zatel.sample.machine import Modelled
 
 
 def test_strata_in_time_keep_the_sum() -> None:
@@ -74,6 +74,6 @@ def test_traffic_is_corrected_by_hand() -> None:
     whole = Traffic(1000.0, 300.0, 500.0, 100.0, 90.0)
     part = Traffic(100.0, 20.0, 50.0, 10.0, 5.0)
     counted = Traffic(110.0, 21.0, 45.0, 8.0, 6.0)
-    found = correct(Matched(1.0, whole, part), counted, 10.0)
+    found = correct(Modelled(whole, part), counted, 10.0)
     assert found[:5] == pytest.approx((1100.0, 310.0, 450.0, 80.0, 100.0))
-    assert correct(Matched(1.0, part, part), counted, 1.0)[:7] == pytest.approx(counted[:7])
+    assert correct(Modelled(part, part), counted, 1.0)[:7] == pytest.approx(counted[:7])

@@ -22,11 +22,11 @@ def row(
 
 def test_a_model_error_by_hand() -> None:
     rows = [row("a", 0.05, 0.03, 0.06), row("b", 0.02, 0.02, 0.02), row("c", 0.05, 0.04, 0.05)]
-    # shares 0.5, 1, 0.8; squared effects 16, 0, 9; factor 4 / 3 for one more than three scenes
-    assert model_errors(rows, 40, 2.0, 2000.0)["m"] == pytest.approx((0.8, np.sqrt(25 / 3 * 4 / 3) / 100, 2))
+    # shares 0.5, 1, 0.8; squared effects 16, 4 / 5 (the mean's of five trials), 9; factor 4 / 3 for one more than three
+    assert model_errors(rows, 40, 2.0, 2000.0)["m"] == pytest.approx((0.8, np.sqrt(25.8 / 3 * 4 / 3) / 100, 2))
     one = row("d", 0.05, 0.0, 0.05, warps=820, trials=1)  # with the other scenes' share, 0.04 is sampling error
-    assert model_errors([*rows, one], 900, 2.0, 2000.0)["m"] == pytest.approx((0.8, 0.03 * np.sqrt(2), 1))
-    assert model_errors([one], 900, 2.0, 2000.0)["m"] == pytest.approx((1.0, 0.0, 1))
+    assert model_errors([*rows, one], 900, 2.0, 2000.0)["m"] == pytest.approx((0.8, 0.04 * np.sqrt(2), 1))
+    assert model_errors([one], 900, 2.0, 2000.0)["m"] == pytest.approx((1.0, 0.05 * np.sqrt(2), 1))
 
 
 def test_a_share_is_at_most_the_whole() -> None:

@@ -42,7 +42,7 @@ def test_a_forecast_reads_no_warp(trace: Trace, monkeypatch: pytest.MonkeyPatch)
     read = []
     monkeypatch.setattr(Trace, "batches", lambda self, name, columns=None: read.append(name))
     found, known = expected(trace, load("mobile"))
-    assert [one.fraction for one in found] == [1.0]
+    assert [one.fraction for one in found] == [0.5, 1.0]  # two of its 96 CTAs in each of 24 strata
     assert not known
     assert not read
     assert population(trace, load("mobile")).ctas == 96

@@ -13,6 +13,7 @@ from rayplay.replay.gpu.description import load
 from rayplay.zatel.replays.metrics import RULES as METRICS
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.sample.estimate import conclude, estimate, read_work, replay_samples
+from rayplay.zatel.sample.machine import Modelled
 from rayplay.zatel.sample.rules import EVERY, OF_REPLAY, Rules
 from rayplay.zatel.study.ablation import Trial, of_scene, trials, verdicts
 from rayplay.zatel.verbs.ablate import ablate_verb
@@ -30,8 +31,8 @@ def test_all_ctas_are_the_full_replay_without_any_rule(trace: Trace, rule: str) 
 def test_rules_of_the_use_change_an_estimate_and_not_its_replay(spheres: Trace) -> None:
     work = read_work(spheres)
     (outcome,) = replay_samples(spheres, [load("mobile", GPU)], 0.25, 1, work)
-    asked = [of._replace(asked=of.asked * 500) for of in (outcome.matched.whole, outcome.matched.part)]
-    busy = outcome._replace(matched=outcome.matched._replace(whole=asked[0], part=asked[1]))  # slices decide the cycles
+    asked = [of._replace(asked=of.asked * 500) for of in outcome.model]
+    busy = outcome._replace(model=Modelled(*asked))  # slices decide the cycles
     for rule in set(Rules._fields) - set(OF_REPLAY):
         changed = [conclude(one, EVERY.without(rule)).metrics != conclude(one).metrics for one in (outcome, busy)]
         assert any(changed), rule
@@ -51,18 +52,18 @@ def trial(scene: str, without: str, cycles: float) -> Trial:
 
 
 def test_a_verdict_leaves_out_the_scene_for_which_the_rule_was_made() -> None:
-    """Rule ``slices`` helps wknd alone; ``later`` helps each scene by 4, 5 and 6 points."""
+    """Rule ``bounds`` helps wknd alone; ``later`` helps each scene by 4, 5 and 6 points."""
     found = []
     for scene, off in (("wknd", 0.04), ("bunny", 0.05), ("park", -0.06)):
         found += [trial(scene, "", 0.01), trial(scene, "later", off + np.copysign(0.01, off))]
-        found.append(trial(scene, "slices", 0.2 if scene == "wknd" else -0.01))
-        found += [trial(scene, rule, 0.01) for rule in Rules._fields if rule not in ("later", "slices")]
+        found.append(trial(scene, "bounds", 0.2 if scene == "wknd" else -0.01))
+        found += [trial(scene, rule, 0.01) for rule in Rules._fields if rule not in ("later", "bounds")]
     judged = {one.rule: one for one in verdicts(found, ["gpu_cycles"])}
     assert judged["later"].gain == pytest.approx(0.05)
     assert judged["later"].gain_error == pytest.approx(0.01 / 3**0.5)
     assert judged["later"].earns_its_place
-    assert (judged["slices"].gain, judged["slices"].earns_its_place) == (pytest.approx(0.0), False)
-    assert judged["slices"].without_it == pytest.approx((0.2 + 0.01 + 0.01) / 3)
+    assert (judged["bounds"].gain, judged["bounds"].earns_its_place) == (pytest.approx(0.0), False)
+    assert judged["bounds"].without_it == pytest.approx((0.2 + 0.01 + 0.01) / 3)
     assert judged["later"].cpu_share == pytest.approx(1 / 3)
 
 
