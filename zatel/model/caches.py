@@ -172,7 +172,7 @@ def run(
             ask_l2(l2, addresses, line[row], asked, False, 0, ignored, nothing)
             continue
         if line[row] >= TABLE_LINES:
-            ask_l2(l2, addresses, line[row], asked, True, full, count, nothing)
+            ask_l2(l2, addresses, line[row], asked, True, 0, count, nothing)
             continue
         count[L1_ACCESSES] += COUNT_BITS[asked]
         # a hash independent of the L2's

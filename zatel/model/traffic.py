@@ -8,8 +8,7 @@ upper levels, which do not shrink with the image. ``sample.extrapolate`` correct
 removes, for example local memory's.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +18,14 @@ from rayplay.formats.guard import exact
 from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
-from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES, Room, lines_of, read_static
 from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
+from rayplay.zatel.model.in_order import Entered, Followed, Slots, follow
 from rayplay.zatel.model.instructions import SharedLines, traces_rays
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
-from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, looks, walk
+from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, ROW_LINES, TABLE_LINES, Nodes, Rays, Requested, looks, walk
 from rayplay.zatel.model.windows import WINDOWS, window_bounds
 
 LINE_BYTES = 128
@@ -34,7 +33,6 @@ SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 RAYS = ("warp_id", "visit", "lane")
 FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
-ORDERED = 1 << 21  # requests that are put in order at a time: temporaries of a few dozen bytes each
 PROMISE = 1 / 8  # share of all warps that must be read to foretell how many requests, or bytes, there will be
 
 
@@ -47,7 +45,7 @@ class Stream(NamedTuple):
     step      int32[requests], step of its warp.
     line      int64[requests], line number; of local memory as in ``accesses``.
     sectors   uint16[requests], a bit for each sector asked; for stores also ``WRITE``, and a bit for each sector
-              written in full.
+              written in full, or for an intersection table in place of these the number of stores.
     shift     log2 of the lines that one line in the stream stands for (set sampling).
     first     int64[nodes], first warp that fetches each node, -1 for none.
     records   int64[warps], BVH records that the rays of each warp fetch.
@@ -103,7 +101,7 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
         np.add.at(records, rays.warp, np.diff(rays.offset))
         counted, lasting = phases_of(rays, accesses, first, last)
         entered = nodes.procedural[rays.node & NODE_BITS].sum() if len(nodes.procedural) else 0
-        most = 2 * (len(rays.node) + entered) + len(accesses.line)
+        most = 2 * len(rays.node) + ROW_LINES * entered + len(accesses.line)
         out = Requested(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.uint16), count)
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
         if not is_traced:
@@ -203,8 +201,7 @@ class Requests(NamedTuple):
 
     sm       int16[requests], SM of each.
     window   int16[requests], which of ``WINDOWS`` equal parts of all requests it is in.
-    entered  int64[n] lines and int16[n] windows of all stores into intersection tables. Set sampling skips them: few
-             lines get most of the stores, so a sample of lines would not represent them.
+    entered  all stores into intersection tables.
     """
 
     line: np.ndarray
@@ -212,7 +209,7 @@ class Requests(NamedTuple):
     shift: int
     sm: np.ndarray
     window: np.ndarray
-    entered: tuple[np.ndarray, np.ndarray]
+    entered: Entered
 
 
 class Traffic(NamedTuple):
@@ -260,27 +257,17 @@ def in_order(
     """
     planned = schedule(stream.phases, warps, machine)
     time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
-    bounds, pieces, done = window_bounds(time), list[tuple[np.ndarray, ...]](), 0
-    for piece in warp_pieces(stream.requests):
-        owner = np.repeat(np.arange(piece.first, piece.last), stream.requests[piece.first : piece.last])
-        chosen = warps[owner]
-        line, sectors, owner = stream.line[piece.rows][chosen], stream.sectors[piece.rows][chosen], owner[chosen]
-        begun, done = done, done + len(owner)
-        place, entry = planned.place[owner], line >= TABLE_LINES
-        local = depend_on_slot(line) & ~entry
-        holders, holder = (machine.sms * machine.places, place) if interleaved else (len(warps), owner)
-        line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
-        line[entry] += table_line(place[entry], machine.sms)
-        window = np.searchsorted(bounds, time[begun:done], side="right").astype(np.int16)
-        keep = (~entry | tables) & followed(line, stream.shift)
-        sm = (place[keep] % machine.sms).astype(np.int16)
-        entered = line[entry & tables], window[entry & tables]
-        pieces.append((time[begun:done][keep], line[keep], sectors[keep], sm, window[keep], *entered))
-    columns = [list(column) for column in zip(*pieces, strict=True)]
-    del planned, time, pieces  # each column is joined alone: millions of rows are held once
-    order = np.argsort(joined(columns[0]), kind="stable")
-    line, sectors, sm, window = (joined(column)[order] for column in columns[1:5])
-    return Requests(line, sectors, stream.shift, sm, window, (joined(columns[5]), joined(columns[6])))
+    slots = Slots(planned.place, machine.sms, machine.places, interleaved, tables)
+    given = stream.requests, stream.line, stream.sectors, time, warps, slots, (1 << stream.shift) - 1
+    bounds, none = window_bounds(time), np.zeros(0, np.int64)
+    counts = follow(*given, bounds, Followed(none.astype(float), none, none, none), Entered(none, none, none), False)
+    found = Followed(*(np.empty(counts[0], kind) for kind in (float, np.int64, np.uint16, np.int16)))
+    entered = Entered(*(np.empty(counts[1], np.int64) for _ in Entered._fields))
+    follow(*given, bounds, found, entered, True)
+    del planned, time, given
+    order = np.argsort(found.time, kind="stable")
+    window = np.searchsorted(bounds, found.time[order], side="right").astype(np.int16)
+    return Requests(found.line[order], found.sectors[order], stream.shift, found.sm[order], window, entered)
 
 
 def joined(parts: list[np.ndarray]) -> np.ndarray:
@@ -288,27 +275,6 @@ def joined(parts: list[np.ndarray]) -> np.ndarray:
     whole = np.concatenate(parts)
     parts.clear()
     return whole
-
-
-class Piece(NamedTuple):
-    """Some warps, from ``first`` to before ``last``, and the rows of their requests."""
-
-    first: int
-    last: int
-    rows: slice
-
-
-def warp_pieces(requests: np.ndarray) -> Iterator[Piece]:
-    """All warps in pieces of about ``ORDERED`` requests, one warp at least; ``requests``, int64[warps], of each."""
-    ends = np.concatenate([[0], np.cumsum(requests)])
-    full = np.flatnonzero(np.diff(ends[1:] // ORDERED)) + 1
-    for first, last in pairwise([0, *full.tolist(), len(requests)]):
-        yield Piece(first, last, slice(int(ends[first]), int(ends[last])))
-
-
-def table_line(place: np.ndarray, sms: int) -> np.ndarray:
-    """First line of the intersection table of each warp slot, int64, relative to the first slot's."""
-    return (place % sms * WARPS_PER_SM + place // sms) * (TABLE_BYTES // LINE_BYTES)
 
 
 def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests:
@@ -337,9 +303,8 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     asked = np.zeros((WINDOWS, slices), np.int64)
     count = run(requests.line, requests.sectors, requests.sm, requests.window, *caches, gpu.sm.count, asked)
     count, asked = count << requests.shift, asked << requests.shift
-    line, window = requests.entered
-    count[[WRITES, L1_ACCESSES, L1_MISSES]] += len(line)
-    places = window * np.int64(slices) + slices_of(gpu.addresses, line, slices)
-    entered = np.bincount(places, minlength=asked.size).reshape(asked.shape)
-    found = Traffic(*count.astype(float).tolist())
-    return found._replace(asked=asked.astype(float), entered=entered.astype(float))
+    line, window, stores = requests.entered
+    count[[WRITES, L1_ACCESSES, L1_MISSES]] += stores.sum()
+    places = window * slices + slices_of(gpu.addresses, line, slices)
+    entered = np.bincount(places, stores, minlength=asked.size).reshape(asked.shape)
+    return Traffic(*count.astype(float).tolist(), asked.astype(float), entered)

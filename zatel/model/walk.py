@@ -12,6 +12,7 @@ HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
 NODE_BITS = np.uint32(0x7FFFFFFF)
 UNSEEN, FOLLOWED = 1, 2  # bits of ``Nodes.look``
+ROW_LINES = BASELINE_ROW // 128  # of an intersection table
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
 
 
@@ -107,8 +108,8 @@ def trace_call(
     of, longest = rays.warp[begin], 0
     for ray in range(begin, end):
         longest = max(longest, rays.offset[ray + 1] - rays.offset[ray])
-        if nodes.procedural.size:
-            rows = enter(rays, ray, nodes, steps[of], rows, out)
+    if nodes.procedural.size:
+        rows = enter(rays, begin, end, nodes, steps[of], rows, out)
     for step in range(longest):
         start = rows
         for ray in range(begin, end):
@@ -131,20 +132,30 @@ def trace_call(
 
 
 @loop
-def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
-    """Add a ray's stores into the intersection table of its warp: two words of a row for each procedural record.
+def enter(rays: Rays, begin: int, end: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
+    """Add a trace call's stores into the intersection table of its warp: two words of a row for each procedural record.
 
-    They leave one by one, all in the ray's first step. Layout and rule: ``replay.input.intersection_tables``.
+    All leave in the call's first step. Those into the same line are one request, whose sectors hold their number in
+    place of the sectors written in full. Layout and rule: ``replay.input.intersection_tables``.
     """
-    row = 0
-    for place in range(rays.offset[ray], rays.offset[ray + 1]):
-        if nodes.procedural[rays.node[place] & NODE_BITS]:
+    start, most = rows, 0
+    for ray in range(begin, end):
+        row = 0
+        for place in range(rays.offset[ray], rays.offset[ray + 1]):
+            if not nodes.procedural[rays.node[place] & NODE_BITS]:
+                continue
+            if row == most:
+                for at in range(start + most * ROW_LINES, start + (most + 1) * ROW_LINES):
+                    out.line[at], out.sectors[at] = TABLE_LINES + at - start, WRITE
+                most += 1
             for inside in (4 * rays.lane[ray], BASELINE_DATA + 8 * rays.lane[ray]):
-                address = row * BASELINE_ROW + inside
-                out.line[rows], out.sectors[rows] = TABLE_LINES + (address >> 7), WRITE | 1 << (address >> 5 & 3)
-                out.step[rows] = step
-                rows += 1
+                at = start + row * ROW_LINES + (inside >> 7)
+                out.sectors[at] = (out.sectors[at] | 1 << (inside >> 5 & 3)) + (1 << FULL_SHIFT)
             row += 1
+    for at in range(start, start + most * ROW_LINES):
+        if out.sectors[at] != WRITE:
+            out.line[rows], out.sectors[rows], out.step[rows] = out.line[at], out.sectors[at], step
+            rows += 1
     return rows
 
 
