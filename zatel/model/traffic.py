@@ -24,6 +24,7 @@ from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, m
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.in_order import Entered, Followed, Slots, follow
 from rayplay.zatel.model.instructions import SharedLines, traces_rays
+from rayplay.zatel.model.reading import Pieces, add_at, joined, pieces_of_warps
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
 from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, ROW_LINES, TABLE_LINES, Nodes, Rays, Requested, looks, walk
 from rayplay.zatel.model.windows import WINDOWS, window_bounds
@@ -74,15 +75,15 @@ class Stream(NamedTuple):
         return bool(self.phases.length[1::2].any())
 
 
-def unseen(tables: dict[str, Columns], share: float) -> None:
+def unseen(tables: Pieces, share: float) -> None:
     """Leave the rows of a batch alone."""
 
 
-def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = unseen) -> Stream:
+def read_stream(trace: Trace, seen: Callable[[Pieces, float], None] = unseen) -> Stream:
     """Read and check the requests of a trace in one pass, after ``expect_program``.
 
-    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
-          share of all warps that were read.
+    seen  called with the pieces of the tables of each batch of warps, once checked: the columns that a replay reads;
+          and with the share of all warps that were read.
 
     Raises ``FormatError`` for the first problem of what a replay reads.
     """
@@ -93,12 +94,17 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
     phases, lengths = [np.zeros(1, np.int64)], list[np.ndarray]()
     base, shift, static = 0, 0, read_static(trace)
     present = {name: REPLAYED_COLUMNS[name] for name in REPLAYED_COLUMNS if name in trace.tables}
-    for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
+    for first, last, pieces_of in pieces_of_warps(trace, WARPS_PER_BATCH, present):
+        tables = {
+            name: joined(trace.layout.table(name), present[name], pieces, name != "accesses")
+            for name, pieces in pieces_of.items()
+        }
         guard.expect(first, last, tables)
-        seen(tables, last / len(steps))
+        seen(pieces_of, last / len(steps))
         add_instructions(tables["visits"], length, issued, executed)
-        rays, accesses = _rays(tables.get("rays")), lines_of(tables.get("accesses"), static, shift * is_traced, room)
-        np.add.at(records, rays.warp, np.diff(rays.offset))
+        rays = _rays(tables.get("rays"))
+        accesses = lines_of(pieces_of.get("accesses", ()), static, shift * is_traced, room)
+        add_at(rays.warp, np.diff(rays.offset), records)
         counted, lasting = phases_of(rays, accesses, first, last)
         entered = nodes.procedural[rays.node & NODE_BITS].sum() if len(nodes.procedural) else 0
         most = 2 * len(rays.node) + ROW_LINES * entered + len(accesses.line)
@@ -116,7 +122,7 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
             shift, nodes = fewer, nodes._replace(look=looks(nodes.line, nodes.first, fewer))
     columns = [list(column) for column in zip(*pieces, strict=True)]
     del pieces
-    step, lines, asked = (joined(column) for column in columns)
+    step, lines, asked = (taken(column) for column in columns)
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths), first_warps(trace))
     line, warp = shared.merged()
     known = nodes.first if is_traced else warp
@@ -141,8 +147,8 @@ def _nodes(trace: Trace) -> Nodes:
 def add_instructions(visits: Columns, length: np.ndarray, issued: np.ndarray, executed: np.ndarray) -> None:
     """Add the instructions of some visits to their warps'; ``length``, int64[blocks], instructions of each block."""
     warp, many = visits["warp_id"], length[visits["block_id"]]
-    np.add.at(issued, warp, many)
-    np.add.at(executed, warp, many * np.bitwise_count(visits["active_mask"]))
+    add_at(warp, many, issued)
+    add_at(warp, many * np.bitwise_count(visits["active_mask"]), executed)
 
 
 def _rays(columns: dict[str, np.ndarray] | None) -> Rays:
@@ -270,7 +276,7 @@ def in_order(
     return Requests(found.line[order], found.sectors[order], stream.shift, found.sm[order], window, entered)
 
 
-def joined(parts: list[np.ndarray]) -> np.ndarray:
+def taken(parts: list[np.ndarray]) -> np.ndarray:
     """The parts as one array; the list is emptied."""
     whole = np.concatenate(parts)
     parts.clear()
