@@ -96,9 +96,7 @@ class Room:
         return self._arrays
 
 
-def lines_of(
-    pieces: Sequence[Columns], static: Static, shift: int = 0, room: Room | None = None
-) -> Accesses:
+def lines_of(pieces: Sequence[Columns], static: Static, shift: int = 0, room: Room | None = None) -> Accesses:
     """Requests of some pieces of ``accesses``, which follow each other.
 
     shift  of set sampling: of global memory one of 2^``shift`` lines.

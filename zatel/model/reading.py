@@ -15,7 +15,9 @@ from rayplay.zatel.model.follow import loop
 Pieces = dict[str, list[Columns]]
 
 
-def pieces_of_warps(trace: Trace, at_once: int, tables: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, int, Pieces]]:
+def pieces_of_warps(
+    trace: Trace, at_once: int, tables: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[int, int, Pieces]]:
     """``Trace.warp_batches`` of ``at_once`` warps, with the pieces of each table in place of its rows."""
     streams = {name: WarpStream(trace, name, columns) for name, columns in tables.items()}
     count = trace.rows("warps")

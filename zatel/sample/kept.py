@@ -54,7 +54,7 @@ class Kept:
         """Keep ``arrays`` as ``name`` for these inputs, where there is a cache and they are not too large."""
         if self._trace is None or sum(values.nbytes for values in arrays.values()) > LARGEST_BYTES:
             return
-        sealed.keep(self._name(name, inputs), to_bytes(arrays))
+        sealed.keep(self._name(name, inputs), *to_parts(arrays))
         sealed.trim(FOLDER, MOST_BYTES)
 
     def _name(self, name: str, inputs: tuple[Any, ...]) -> str:
@@ -68,7 +68,7 @@ def code_identity() -> str:
     return source_digest(SOURCES)
 
 
-def to_bytes(arrays: Arrays) -> bytes:
+def to_parts(arrays: Arrays) -> list[bytes | memoryview]:
     """Names, types and shapes as a line of JSON, then the numbers, each array where a processor likes to read it.
 
     ``numpy.savez`` copies everything three times more and reads it through checksums, which the seal makes needless.
@@ -76,17 +76,17 @@ def to_bytes(arrays: Arrays) -> bytes:
     head = json.dumps([(name, one.dtype.str, one.shape) for name, one in arrays.items()]).encode()
     parts: list[bytes | memoryview] = [head + b" " * (-(len(head) + 1) % ALIGNED_BYTES) + b"\n"]
     for one in arrays.values():
-        parts += [np.ascontiguousarray(one).data, bytes(-one.nbytes % ALIGNED_BYTES)]
-    return b"".join(parts)
+        parts += [np.ascontiguousarray(one).reshape(-1).view(np.uint8).data, bytes(-one.nbytes % ALIGNED_BYTES)]
+    return parts
 
 
-def from_bytes(data: bytes) -> dict[str, np.ndarray]:
-    """The arrays of which ``to_bytes`` made the bytes, in memory of their own."""
+def from_bytes(data: bytearray) -> dict[str, np.ndarray]:
+    """The arrays of which ``to_parts`` made the bytes; their memory is that of ``data``."""
     at, arrays = data.index(b"\n") + 1, {}
     for name, dtype, shape in json.loads(data[:at]):
         count = int(np.prod(shape, dtype=np.int64))
         values = np.frombuffer(data, dtype, count, at)
-        arrays[name] = values.reshape(shape).copy()
+        arrays[name] = values.reshape(shape)
         at += values.nbytes + -values.nbytes % ALIGNED_BYTES
     return arrays
 

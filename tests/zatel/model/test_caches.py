@@ -54,7 +54,9 @@ def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
     line, sm, nothing = np.full(3, 5, np.int64), np.zeros(3, np.int16), np.zeros(0, np.int64)
     partly, whole, reads = 16 + 1, 16 + 1 + 256, 1
     for first, missed in ((partly, 1), (whole, 0)):
-        requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm, sm, Entered(nothing, nothing, nothing))
+        requests = Requests(
+            line, np.array([first, reads, reads], np.uint16), 0, sm, sm, Entered(nothing, nothing, nothing)
+        )
         found = traffic(requests, small(load("mobile"), 1, 1, 1))
         assert found[:7] == (1, missed, 1, 1, 0, 3, 2)
         assert found.asked.max(axis=1).tolist() == [2, *[0] * (WINDOWS - 1)]
