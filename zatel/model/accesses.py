@@ -16,7 +16,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.replay.jit.bits import count_bits, lowest_bit
-from rayplay.zatel.model.follow import is_followed, loop
+from rayplay.zatel.model.follow import is_followed, inner
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
 WRITE = 16  # bit of ``sectors`` above the bits of the four sectors
@@ -115,7 +115,7 @@ def lines_of(pieces: Sequence[Columns], static: Static, shift: int = 0, room: Ro
     return found._replace(line=line[:count], sectors=sectors[:count])
 
 
-@loop
+@inner
 def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndarray, end: int) -> int:
     """Fill the requests of ``out`` from the row ``end`` on; return the end.
 
@@ -165,7 +165,7 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     return end
 
 
-@loop
+@inner
 def are_alike(rows: Rows, place: int, lanes: int, stride: int) -> bool:
     """Whether the addresses from ``place`` on, of these lanes, lie as many strides apart as their lanes."""
     left, differs = np.int64(lanes), np.int64(0)
@@ -176,7 +176,7 @@ def are_alike(rows: Rows, place: int, lanes: int, stride: int) -> bool:
     return differs == 0
 
 
-@loop
+@inner
 def sectors_of(lanes: int) -> int:
     """Sectors of the words that these lanes ask for, a word each."""
     found = 0
@@ -186,7 +186,7 @@ def sectors_of(lanes: int) -> int:
     return found
 
 
-@loop
+@inner
 def space_of(static: Static, of: int, address: int) -> int:
     """Space of an access of the instruction ``of`` whose first lane has this address; never ``GENERIC``."""
     space = int(static.space[of])
@@ -199,7 +199,7 @@ def space_of(static: Static, of: int, address: int) -> int:
     return space
 
 
-@loop
+@inner
 def touch_global(
     address: int, size: int, only: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
 ) -> tuple[int, int]:
@@ -216,7 +216,7 @@ def touch_global(
     return end, hint
 
 
-@loop
+@inner
 def touch(
     line: int, asked: int, sectors: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
 ) -> int:
@@ -236,7 +236,7 @@ def touch(
     return row
 
 
-@loop
+@inner
 def mark_stores(start: int, end: int, out: Accesses, words: np.ndarray) -> None:
     """Mark the requests from ``start`` to ``end`` as stores, and their sectors with all eight words written."""
     for row in range(start, end):

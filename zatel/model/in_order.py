@@ -6,7 +6,7 @@ import numpy as np
 
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES
-from rayplay.zatel.model.follow import is_followed, loop
+from rayplay.zatel.model.follow import is_followed, inner
 from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 
 TABLE_OF_SLOT = TABLE_BYTES // 128  # lines
@@ -47,7 +47,7 @@ class Entered(NamedTuple):
     stores: np.ndarray
 
 
-@loop
+@inner
 def follow(
     requests: np.ndarray, line: np.ndarray, sectors: np.ndarray, time: np.ndarray, warps: np.ndarray, slots: Slots,
     only: int, bounds: np.ndarray, out: Followed, entered: Entered, fills: bool,
@@ -87,7 +87,7 @@ def follow(
     return rows, entries
 
 
-@loop
+@inner
 def table_line(place: int, sms: int) -> int:
     """First line of the intersection table of a warp slot, relative to the first slot's."""
     return (place % sms * WARPS_PER_SM + place // sms) * TABLE_OF_SLOT

@@ -10,7 +10,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace, WarpStream
 from rayplay.formats.parquet.arrow import Columns, array_names, concatenate, list_lengths, offset_name
 from rayplay.formats.schema.column import Table
-from rayplay.zatel.model.follow import loop
+from rayplay.zatel.model.follow import inner
 
 Pieces = dict[str, list[Columns]]
 
@@ -41,7 +41,7 @@ def joined(table: Table, names: Sequence[str], pieces: Sequence[Columns], items:
     return rows
 
 
-@loop
+@inner
 def add_at(owner: np.ndarray, values: np.ndarray, sums: np.ndarray) -> None:
     """Add each value to its owner's sum; owners that have none are left out."""
     for row in range(owner.size):

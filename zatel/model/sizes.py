@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.zatel.model.follow import loop
+from rayplay.zatel.model.follow import inner
 from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.model.reading import add_at
 
@@ -36,7 +36,7 @@ def read_sizes(trace: Trace) -> Sizes:
     return sizes
 
 
-@loop
+@inner
 def add_lengths(warp: np.ndarray, block: np.ndarray, length: np.ndarray, issued: np.ndarray) -> None:
     """Add the instructions of visits; ``length``, int64[blocks]."""
     for row in range(warp.size):
@@ -44,7 +44,7 @@ def add_lengths(warp: np.ndarray, block: np.ndarray, length: np.ndarray, issued:
             issued[warp[row]] += length[block[row]]
 
 
-@loop
+@inner
 def add_calls(warp: np.ndarray, visit: np.ndarray, offset: np.ndarray, sizes: Sizes, call: np.ndarray) -> None:
     """Add rays: their records, and as steps the records of the longest ray of each trace call.
 

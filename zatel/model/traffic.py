@@ -20,7 +20,7 @@ from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES, Room, lines_of, read_static
-from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
+from rayplay.zatel.model.caches import BEFORE, COUNTERS, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
 from rayplay.zatel.model.in_order import Entered, Followed, Slots, follow
 from rayplay.zatel.model.instructions import SharedLines, traces_rays
@@ -306,8 +306,9 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
         make_sets(slices * sets, max(1, round(held / sets))),  # few sets followed: not whole ones
         gpu.addresses,
     )
-    asked = np.zeros((WINDOWS, slices), np.int64)
-    count = run(requests.line, requests.sectors, requests.sm, requests.window, *caches, gpu.sm.count, asked)
+    (count, ignored), asked, nothing = np.zeros((2, COUNTERS), np.int64), *np.zeros((2, WINDOWS, slices), np.int64)
+    columns = requests.line, requests.sectors, requests.sm, requests.window
+    run(*columns, *caches, gpu.sm.count, count, asked, ignored, nothing[0])
     count, asked = count << requests.shift, asked << requests.shift
     line, window, stores = requests.entered
     count[[WRITES, L1_ACCESSES, L1_MISSES]] += stores.sum()

@@ -6,7 +6,7 @@ import numpy as np
 
 from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
-from rayplay.zatel.model.follow import followed, is_followed, loop
+from rayplay.zatel.model.follow import followed, inner, is_followed, loop
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
@@ -54,7 +54,7 @@ def looks(line: np.ndarray, first: np.ndarray, shift: int) -> np.ndarray:
     return np.asarray((first < 0) * np.uint8(UNSEEN) | followed(line, shift) * np.uint8(FOLLOWED), np.uint8)
 
 
-@loop
+@inner
 def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requested) -> int:
     """Add a request to the step whose rows begin at ``start``; a step requests a line once."""
     for row in range(start, rows):
@@ -65,7 +65,7 @@ def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requeste
     return rows + 1
 
 
-@loop
+@inner
 def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, steps: np.ndarray, out: Requested) -> int:
     """Walk the memory requests of some warps step by step; return the rows written to ``out``.
 
@@ -100,7 +100,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, st
     return rows
 
 
-@loop
+@inner
 def trace_call(
     rays: Rays, begin: int, end: int, nodes: Nodes, base: int, only: int, steps: np.ndarray, rows: int, out: Requested
 ) -> int:
@@ -131,7 +131,7 @@ def trace_call(
     return rows
 
 
-@loop
+@inner
 def enter(rays: Rays, begin: int, end: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
     """Add a trace call's stores into the intersection table of its warp: two words of a row for each procedural record.
 
