@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, STRING_BYTES
-from rayplay.formats.parquet.arrow import Columns, from_arrow, longest_text, row_count
+from rayplay.formats.parquet.arrow import Columns, from_array, longest_text, row_count
 from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, spelt_out, widths
 from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
@@ -119,9 +119,11 @@ class ParquetSource:
 def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any]) -> Columns:
     arrays: Columns = {}
     for column in columns:
-        STRING_BYTES.check(longest_text(batch.column(column.name)), "its texts", **place, column=column.name)
+        values = batch.column(column.name)
+        if longest := longest_text(values):
+            STRING_BYTES.check(longest, "its texts", **place, column=column.name)
         try:
-            arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
+            arrays |= from_array(column, values)
         except _DAMAGE as error:
             raise FormatError(reason_of(error), **place, column=column.name) from None
         if (found := row_count([column], arrays)) != batch.num_rows:

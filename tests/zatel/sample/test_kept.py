@@ -37,6 +37,7 @@ def test_arrays_come_back_from_their_bytes() -> None:
     arrays = {
         "none": np.zeros(0, np.int64), "number": np.array(7), "odd": np.arange(13, dtype=np.uint16)[::2],
         "table": np.arange(6.0).reshape(2, 3), "flags": np.array([True, False, True]), "last": np.arange(3, dtype="u1"),
+        "narrow": np.array([0, (1 << 32) - 1], np.uint64), "wide": np.array([0, 1 << 32]), "signed": np.array([-1, 2]),
     }  # fmt: skip
     data = bytearray(b"".join(to_parts(arrays)))
     found = from_bytes(data)
