@@ -3,8 +3,8 @@
     python -m bench.estimates TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1]
 
 User and system time with start, reading, checks and writing. The first estimate finds no facts of the trace in the
-cache; compiled code is at hand, and bytecode, as after an installation. The further one has another seed; the further design has twice the RT warps and the
-sample of the first. Prints a row of Markdown per trace and GPU.
+cache; compiled code is at hand, and bytecode, as after an installation. The further one has another seed; the further
+design has twice the RT warps and the sample of the first. Prints a row of Markdown per trace and GPU.
 """
 
 import argparse

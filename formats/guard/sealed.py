@@ -29,8 +29,14 @@ def sealed_root() -> Path:
     return cache_root() / "sealed"
 
 
-def load(name: str) -> bytearray | None:
+def load(name: str) -> bytes | None:
     """Bytes of the object ``name``, a relative path; None when it is missing or was changed."""
+    data = load_writable(name)
+    return None if data is None else bytes(data)
+
+
+def load_writable(name: str) -> bytearray | None:
+    """``load`` of a large object, in memory that its user may change."""
     folder, key = _opened(sealed_root())
     if key is None:
         return None

@@ -40,7 +40,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     def keep(name: str, *parts: bytes | memoryview) -> None:
         objects[name] = b"".join(parts)
 
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.load", load)
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.load_writable", load)
     monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.keep", keep)
     monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.holds", objects.__contains__)
     monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.trim", lambda folder, most: None)

@@ -16,7 +16,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.replay.geometry import count_bits, lowest_bit
-from rayplay.zatel.model.follow import is_followed, inner
+from rayplay.zatel.model.follow import inner, is_followed
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
 WRITE = 16  # bit of ``sectors`` above the bits of the four sectors

@@ -12,9 +12,10 @@ from numba import njit
 from rayplay.formats.guard.code_cache import kept
 from rayplay.zatel import CODE
 
-loop: Any = kept(njit(cache=True), CODE)
+jit: Any = njit  # its stub lacks an option used here
+loop: Any = kept(jit(cache=True), CODE)
 # Of functions that allocate nothing: no references are counted. The counters are atomic, and took up to half the time.
-inner: Any = kept(njit(cache=True, _nrt=False), CODE)
+inner: Any = kept(jit(cache=True, _nrt=False), CODE)
 
 MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left
 GOLDEN, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES
-from rayplay.zatel.model.follow import is_followed, inner
+from rayplay.zatel.model.follow import inner, is_followed
 from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 
 TABLE_OF_SLOT = TABLE_BYTES // 128  # lines

@@ -16,6 +16,7 @@ from rayplay.zatel.model.walk import Rays
 
 VISIT_BITS = 32
 
+
 class Phases(NamedTuple):
     """Phases of warps, alternately accesses and a trace call.
 

@@ -314,4 +314,5 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     count[[WRITES, L1_ACCESSES, L1_MISSES]] += stores.sum()
     places = window * slices + slices_of(gpu.addresses, line, slices)
     entered = np.bincount(places, stores, minlength=asked.size).reshape(asked.shape)
-    return Traffic(*count.astype(float).tolist(), asked.astype(float), entered)
+    found = Traffic(*count.astype(float).tolist())
+    return found._replace(asked=asked.astype(float), entered=entered)

@@ -43,7 +43,7 @@ class Kept:
 
     def load(self, name: str, *inputs: Any) -> Arrays | None:
         """The arrays kept as ``name`` for these inputs; ``None`` when they are missing or were changed."""
-        data = None if self._trace is None else sealed.load(self._name(name, inputs))
+        data = None if self._trace is None else sealed.load_writable(self._name(name, inputs))
         return None if data is None else from_bytes(data)
 
     def holds(self, name: str, *inputs: Any) -> bool:
