@@ -85,10 +85,9 @@ def to_parts(arrays: Arrays) -> list[bytes | memoryview]:
 
 def narrowed(values: np.ndarray) -> np.ndarray:
     """The same numbers in 32 bits where they are whole, of 64 bits, and none needs more."""
-    if values.dtype.kind in "iu" and values.itemsize == 8 and values.size:
-        if values.min() >= 0 and values.max() < 1 << 32:
-            return np.ascontiguousarray(values, np.uint32)
-    return np.ascontiguousarray(values)
+    is_long = values.dtype.kind in "iu" and values.itemsize == 8 and values.size
+    fits = is_long and values.min() >= 0 and values.max() < 1 << 32
+    return np.ascontiguousarray(values, np.uint32 if fits else values.dtype)
 
 
 def from_bytes(data: bytearray) -> dict[str, np.ndarray]:
