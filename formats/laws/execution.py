@@ -154,7 +154,7 @@ def accesses_are_complete(batch: Batch) -> Iterator[Problem]:
     broken = slots[1:] <= slots[:-1]
     always = len(instruction) - np.count_nonzero(statics.predicated[instruction])
     if not broken.any() and always == statics.recorded_always[blocks].sum():
-        return  # no slot twice, and as many of those that must be there as there are
+        return  # no slot twice, and none of the needed ones is missing
     message = "instruction_id must come after that of the access before in its visit"
     numbers = np.flatnonzero(fits)
     for index in np.flatnonzero(broken)[:20] + 1:
