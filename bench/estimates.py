@@ -3,8 +3,8 @@
     python -m bench.estimates TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1]
 
 User and system time with start, reading, checks and writing. The first estimate finds no facts of the trace in the
-cache; compiled code is at hand. The further one has another seed; the further design has twice the RT warps and the
-sample of the first. Prints a row of Markdown per trace and GPU.
+cache; compiled code is at hand, and bytecode, as after an installation. The further one has another seed; the further
+design has twice the RT warps and the sample of the first. Prints a row of Markdown per trace and GPU.
 """
 
 import argparse
@@ -22,6 +22,13 @@ from rayplay.zatel.sample import kept
 kept.FOLDER = sys.argv.pop(1)
 runpy.run_module("rayplay.zatel", run_name="__main__", alter_sys=True)
 """
+WARM = """
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.replay.gpu.description import load
+from rayplay.zatel.sample.estimate import estimate, read_work
+trace = open_trace("traces/sample.trace")
+estimate(trace, load("mobile"), 0.5, work=read_work(trace, keep=False, drawn=(0.5, 1)))
+"""
 DESIGN = 'like = "{0}"\nname = "{0} with more RT warps"\n\n[rt]\nwarps = {1}\n'
 RT_WARPS = 8  # twice as many as both GPUs have
 
@@ -32,6 +39,15 @@ def main() -> None:
     parser.add_argument("--gpu", nargs="+", default=["mobile", "rtx2060"], choices=["mobile", "rtx2060"])
     parser.add_argument("--fraction", default="0.1")
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    with tempfile.TemporaryDirectory() as bytecode:
+        os.environ["PYTHONPYCACHEPREFIX"] = bytecode
+        cpu_seconds("-c", WARM)
+        compare(arguments)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Print the table."""
     print("| trace, GPU | `replay` | first `estimate` | another seed | a further design |\n|---|---|---|---|---|")
     for trace in arguments.traces:
         for gpu in arguments.gpu:

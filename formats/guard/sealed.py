@@ -21,6 +21,7 @@ from rayplay.formats.guard.trust import cache_root, own_folder
 MAGIC = b"rayplay sealed 1"
 KEY_BYTES = TAG_BYTES = 32
 KEY = "key"
+Part = bytes | bytearray | memoryview
 
 
 def sealed_root() -> Path:
@@ -30,12 +31,20 @@ def sealed_root() -> Path:
 
 def load(name: str) -> bytes | None:
     """Bytes of the object ``name``, a relative path; None when it is missing or was changed."""
+    data = load_writable(name)
+    return None if data is None else bytes(data)
+
+
+def load_writable(name: str) -> bytearray | None:
+    """``load`` of a large object, in memory that its user may change."""
     folder, key = _opened(sealed_root())
     if key is None:
         return None
     try:
         with open(folder / name, "rb") as file:
-            head, data = file.read(len(MAGIC) + TAG_BYTES), file.read()
+            head = file.read(len(MAGIC) + TAG_BYTES)
+            data = bytearray(max(os.fstat(file.fileno()).st_size - len(head), 0))
+            file.readinto(data)
     except OSError:
         return None
     if hmac.compare_digest(head, MAGIC + _tag(key, name, data)):
@@ -50,15 +59,15 @@ def holds(name: str) -> bool:
     return key is not None and (folder / name).is_file()
 
 
-def keep(name: str, data: bytes) -> None:
-    """Seal ``data`` as the object ``name``, whole or not at all; a full disk only costs the cache."""
+def keep(name: str, *parts: Part) -> None:
+    """Seal the parts as the object ``name``, whole or not at all; a full disk only costs the cache."""
     folder, key = _opened(sealed_root())
     if key is None:
         return
     path = folder / name
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial = _written(path.parent, MAGIC + _tag(key, name, data), data)
+        partial = _written(path.parent, MAGIC + _tag(key, name, *parts), *parts)
         try:
             os.replace(partial, path)
         except OSError:
@@ -134,13 +143,14 @@ def _key(folder: Path) -> bytes | None:
     return key if data == key + hashlib.sha256(key).digest() and len(key) == KEY_BYTES else None
 
 
-def _tag(key: bytes, name: str, data: bytes) -> bytes:
+def _tag(key: bytes, name: str, *parts: Part) -> bytes:
     digest = hashlib.blake2b(name.encode() + b"\0", key=key, digest_size=TAG_BYTES)
-    digest.update(data)
+    for part in parts:
+        digest.update(part)
     return digest.digest()
 
 
-def _written(folder: Path, *parts: bytes) -> Path:
+def _written(folder: Path, *parts: Part) -> Path:
     """A file of mode 0600 with these bytes on the disk, under a hidden name."""
     handle, name = tempfile.mkstemp(prefix=".", dir=folder)
     try:

@@ -19,7 +19,8 @@ class Statics:
     """Facts from the small tables, as arrays by block, instruction and warp.
 
     Recorded instructions are the memory instructions whose addresses a trace holds, numbered in program order;
-    ``recorded_start[b]`` is the first of block b, ``recorded_rank[i]`` the number of instruction i or -1.
+    ``recorded_start[b]`` is the first of block b, ``recorded_rank[i]`` the number of instruction i or -1,
+    ``recorded_always[b]`` how many of block b no predicate can skip.
     """
 
     block_kernel: np.ndarray
@@ -32,6 +33,7 @@ class Statics:
     recorded: np.ndarray
     recorded_start: np.ndarray
     recorded_rank: np.ndarray
+    recorded_always: np.ndarray
     warp_kernel: np.ndarray
     launched_mask: np.ndarray
 
@@ -40,7 +42,8 @@ class Statics:
 class Batch:
     """The rows of some warps. ``*_row`` is the row number in the table of the batch's first row.
 
-    ``*_visit`` are positions in ``visits``, -1 where the named visit does not exist.
+    ``*_visit`` are positions in ``visits``, -1 where the named visit does not exist; ``access_fits`` says which
+    accesses name a visit and a recorded instruction of the block visited.
     """
 
     statics: Statics
@@ -50,6 +53,7 @@ class Batch:
     predicates: Columns
     hints: Columns
     access_visit: np.ndarray
+    access_fits: np.ndarray
     ray_visit: np.ndarray
     predicate_visit: np.ndarray
     hint_visit: np.ndarray
@@ -77,11 +81,12 @@ def read_statics(trace: Trace) -> Statics:
     per_block = np.bincount(holder[recorded], minlength=len(block_trace))
     start = np.concatenate([[0], np.cumsum(per_block)])
     predicated = np.array([text.startswith("@") for text in instructions["text"]], bool)
+    always = np.bincount(holder[recorded], ~predicated[recorded], len(block_trace)).astype(np.int64)
     return Statics(
         blocks["kernel_id"], block_trace, holder, predicated, is_trace.astype(bool),
         np.asarray(instructions["operation_class"] == "texture", bool),
         np.array([REORDER_CALL in text for text in instructions["text"]], bool),
-        recorded, start, rank, warps["kernel_id"], warps["launched_mask"],
+        recorded, start, rank, always, warps["kernel_id"], warps["launched_mask"],
     )  # fmt: skip
 
 
@@ -101,7 +106,8 @@ class Batches:
             _visit_position(rows, first, start, count) for rows in (accesses, rays, predicates, hints)
         )
         batch = Batch(
-            self.statics, visits, accesses, rays, predicates, hints, of_access, of_ray, of_predicate, of_hint,
+            self.statics, visits, accesses, rays, predicates, hints, of_access,
+            _fits_block(self.statics, visits, accesses, of_access), of_ray, of_predicate, of_hint,
             *self.rows.values(),
         )  # fmt: skip
         for name in WARPS_TABLES:
@@ -137,23 +143,28 @@ def accesses_belong_to_visits(batch: Batch) -> Iterator[Problem]:
     missing = batch.access_visit < 0
     yield from where(law, "accesses", missing, rows["visit"], "visit must be one of the warp", batch.access_row)
     message = "instruction_id must be a load, store, atomic or texture access of recorded memory in the block visited"
-    broken = ~missing & ~_fits_block(batch)
+    broken = ~missing & ~batch.access_fits
     yield from where(law, "accesses", broken, rows["instruction_id"], message, batch.access_row)
 
 
 def accesses_are_complete(batch: Batch) -> Iterator[Problem]:
     """A memory instruction of a visit has one access in instruction order, or none where a predicate can skip it."""
-    law, statics = "accesses_are_complete", batch.statics
-    fits = _fits_block(batch)
-    first, last = (statics.recorded_start[batch.visits["block_id"] + step] for step in (np.uint32(0), np.uint32(1)))
+    law, statics, fits = "accesses_are_complete", batch.statics, batch.access_fits
+    blocks = batch.visits["block_id"]
+    first, last = (statics.recorded_start[blocks + step] for step in (np.uint32(0), np.uint32(1)))
     expected = last - first
     slot_start = np.cumsum(expected) - expected
-    position, instruction = batch.access_visit[fits], batch.accesses["instruction_id"][fits]
-    slots = slot_start[position] + statics.recorded_rank[instruction] - first[position]
-    rows = np.flatnonzero(fits)
+    rows = slice(None) if fits.all() else fits
+    position, instruction = batch.access_visit[rows], batch.accesses["instruction_id"][rows]
+    slots = (slot_start - first)[position] + statics.recorded_rank[instruction]
+    broken = slots[1:] <= slots[:-1]
+    always = len(instruction) - np.count_nonzero(statics.predicated[instruction])
+    if not broken.any() and always == statics.recorded_always[blocks].sum():
+        return  # no slot twice, and none of the needed ones is missing
     message = "instruction_id must come after that of the access before in its visit"
-    for index in np.flatnonzero(slots[1:] <= slots[:-1])[:20] + 1:
-        yield Problem(law, "accesses", batch.access_row + int(rows[index]), instruction[index], message)
+    numbers = np.flatnonzero(fits)
+    for index in np.flatnonzero(broken)[:20] + 1:
+        yield Problem(law, "accesses", batch.access_row + int(numbers[index]), instruction[index], message)
     seen = np.zeros(int(expected.sum()), bool)
     seen[slots] = True
     visit_of_slot = np.repeat(np.arange(len(expected)), expected)
@@ -235,6 +246,8 @@ def rays_are_in_order(batch: Batch) -> Iterator[Problem]:
 def segments_continue(batch: Batch) -> Iterator[Problem]:
     """Segment s of a ray follows segment s - 1 of the same lane and trace instruction."""
     rows = batch.rays
+    if not rows["segment"].any():
+        return
     lane = (rows["warp_id"].astype(np.int64) << 8) + rows["lane"]
     order = np.argsort(lane, kind="stable")
     before = np.full(len(order), -1)
@@ -258,14 +271,14 @@ def hits_are_whole(batch: Batch) -> Iterator[Problem]:
     yield from where("hits_are_whole", "rays", broken, rows["hit_t"], message, batch.ray_row)
 
 
-def _fits_block(batch: Batch) -> np.ndarray:
+def _fits_block(statics: Statics, visits: Columns, accesses: Columns, access_visit: np.ndarray) -> np.ndarray:
     """Accesses whose visit exists and whose instruction is a recorded one of the block visited."""
-    instruction = batch.accesses["instruction_id"]
-    known = batch.access_visit >= 0
-    block = np.full(len(known), -1, np.int64)
-    block[known] = batch.visits["block_id"][batch.access_visit[known]]
-    statics = batch.statics
-    return known & (statics.recorded_rank[instruction] >= 0) & (statics.instruction_block[instruction] == block)
+    instruction = accesses["instruction_id"]
+    if not len(visits["block_id"]):
+        return np.zeros(len(access_visit), bool)
+    fits = statics.instruction_block[instruction] == visits["block_id"][np.maximum(access_visit, 0)]
+    fits &= (access_visit >= 0) & (statics.recorded_rank[instruction] >= 0)
+    return np.asarray(fits)
 
 
 def predicates_leave_out_lanes(batch: Batch) -> Iterator[Problem]:

@@ -75,11 +75,12 @@ def _array(column: Column, columns: Columns) -> pa.Array:
 
 def from_arrow(column: Column, data: pa.ChunkedArray) -> Columns:
     """The column's numpy arrays; ``ValueError`` when the type is another or a value is missing."""
-    parts = [_numpy(column, chunk) for chunk in data.chunks]
+    parts = [from_array(column, chunk) for chunk in data.chunks]
     return concatenate([column], parts)
 
 
-def _numpy(column: Column, array: pa.Array) -> Columns:
+def from_array(column: Column, array: pa.Array) -> Columns:
+    """``from_arrow`` of one chunk."""
     if array.null_count:
         raise ValueError(f"{array.null_count} values are missing (null)")
     if not column.ragged:

@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 
 from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, STRING_BYTES
-from rayplay.formats.parquet.arrow import Columns, from_arrow, longest_text, row_count
+from rayplay.formats.parquet.arrow import Columns, from_array, longest_text, row_count
 from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, spelt_out, widths
 from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
 from rayplay.formats.schema.manifest import FileEntry, Manifest, check_label, read_manifest
 
 ROWS_AT_ONCE = 1 << 13
+HELD_BYTES = 1 << 26  # decoded before unused memory goes back to the system, which then has to clear it once more
 CHUNK_BYTES_AT_ONCE = 1 << 17  # else a whole column chunk is held beside what it unpacks to
 PACKED_ADVICE = "; of DuckDB, Arrow reads whole numbers from 2^31 on in files of PARQUET_VERSION V1 alone"
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
@@ -37,6 +38,7 @@ class ParquetSource:
     def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]:
         """The columns, piece after piece of each row group; page checksums are verified."""
         for entry in self.manifest.tables.get(table.name, ()):
+            held = 0
             with reached(self.path), self._open(table, entry) as file:
                 for number in range(file.num_row_groups):
                     if not file.metadata.row_group(number).num_rows:
@@ -44,7 +46,10 @@ class ParquetSource:
                     plain = spelt_out(file.metadata, number)
                     with self._texts(table, entry, file.metadata, plain) if plain else nullcontext(file) as here:
                         yield from self._group(here, number, table, columns, entry)
-                    pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
+                    held += file.metadata.row_group(number).total_byte_size
+                    if held > HELD_BYTES or number + 1 == file.num_row_groups:
+                        pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
+                        held = 0
 
     def _check_length(self, entry: FileEntry) -> None:
         path = self.path / entry.file
@@ -114,9 +119,11 @@ class ParquetSource:
 def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any]) -> Columns:
     arrays: Columns = {}
     for column in columns:
-        STRING_BYTES.check(longest_text(batch.column(column.name)), "its texts", **place, column=column.name)
+        values = batch.column(column.name)
+        if longest := longest_text(values):
+            STRING_BYTES.check(longest, "its texts", **place, column=column.name)
         try:
-            arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
+            arrays |= from_array(column, values)
         except _DAMAGE as error:
             raise FormatError(reason_of(error), **place, column=column.name) from None
         if (found := row_count([column], arrays)) != batch.num_rows:

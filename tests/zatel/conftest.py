@@ -33,8 +33,15 @@ def spheres(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Trace:
 def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """The estimator's objects of one test, in place of the user's cache: what a test changes must decide them."""
     objects: dict[str, bytes] = {}
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.load", objects.get)
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.keep", objects.__setitem__)
+
+    def load(name: str) -> bytearray | None:
+        return bytearray(objects[name]) if name in objects else None
+
+    def keep(name: str, *parts: bytes | memoryview) -> None:
+        objects[name] = b"".join(parts)
+
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.load_writable", load)
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.keep", keep)
     monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.holds", objects.__contains__)
     monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.trim", lambda folder, most: None)
     return objects

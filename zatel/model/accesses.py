@@ -8,12 +8,15 @@ tells the space of a generic access, as in the replay. Source: ``docs/sources/ac
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.zatel.model.follow import is_followed, loop
+from rayplay.formats.parquet.arrow import Columns
+from rayplay.replay.geometry import count_bits, lowest_bit
+from rayplay.zatel.model.follow import inner, is_followed
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
 WRITE = 16  # bit of ``sectors`` above the bits of the four sectors
@@ -93,57 +96,64 @@ class Room:
         return self._arrays
 
 
-def lines_of(
-    columns: dict[str, np.ndarray] | None, static: Static, shift: int = 0, room: Room | None = None
-) -> Accesses:
-    """Requests of a batch of ``accesses``; ``None`` stands for a trace without the table.
+def lines_of(pieces: Sequence[Columns], static: Static, shift: int = 0, room: Room | None = None) -> Accesses:
+    """Requests of some pieces of ``accesses``, which follow each other.
 
     shift  of set sampling: of global memory one of 2^``shift`` lines.
     room   for line and sectors, which the next call with it overwrites; memory of their own when ``None``.
     """
-    if columns is None:
-        none = np.zeros(0, np.int64)
-        return Accesses(none, none, np.zeros(1, np.int64), none, np.zeros(0, np.uint16))
-    warp, visit = (columns[name].astype(np.int64) for name in ("warp_id", "visit"))
-    offset, address = (columns[name].view(np.int64) for name in ("address_offset", "address"))
-    rows = Rows(columns["instruction_id"], columns["lane_mask"], offset, address)
-    most = len(address) * (int(static.access_bytes.max(initial=4)) // 4 + 2)
+    none = [np.zeros(0, np.int64)]
+    warp, visit = (np.concatenate([*none, *(piece[name] for piece in pieces)]) for name in ("warp_id", "visit"))
+    most = sum(len(piece["address"]) for piece in pieces) * (int(static.access_bytes.max(initial=4)) // 4 + 2)
     line, sectors, words = (room or Room()).of(most)
-    found = Accesses(warp, visit, np.zeros(len(warp) + 1, np.int64), line, sectors)
-    count = explode(rows, static, (1 << shift) - 1, found, words)
+    found, rows, count = Accesses(warp, visit, np.zeros(len(warp) + 1, np.int64), line, sectors), 0, 0
+    for piece in pieces:
+        offset, address = (piece[name].view(np.int64) for name in ("address_offset", "address"))
+        given = Rows(piece["instruction_id"], piece["lane_mask"], offset, address)
+        count = explode(given, static, (1 << shift) - 1, found._replace(offset=found.offset[rows:]), words, count)
+        rows += len(offset) - 1
     return found._replace(line=line[:count], sectors=sectors[:count])
 
 
-@loop
-def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndarray) -> int:
-    """Fill the requests of ``out``; ``words``, uint32, gets the words of the line that each request covers.
+@inner
+def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndarray, end: int) -> int:
+    """Fill the requests of ``out`` from the row ``end`` on; return the end.
 
-    only  mask of ``is_followed``.
+    words  uint32, gets the words of the line that each request covers.
+    only   mask of ``is_followed``.
 
     Lanes mostly ask for what their neighbour asked for, so its line is tried first. An address that lies as many
-    threads' bytes of local memory further as its lane is the same word of another thread: no division finds it.
+    threads' bytes of local memory further as its lane is the same word of another thread: no division finds it. Where
+    all lanes ask for the same words, these are found at once.
     """
-    end = 0
     for row in range(rows.instruction.size):
         start, hint, before, inside, first = end, end, -1, 0, end
-        of, place, lanes, address = rows.instruction[row], rows.offset[row], rows.lane_mask[row], np.int64(0)
+        of, place, lanes, address = rows.instruction[row], rows.offset[row], rows.lane_mask[row], np.int64(-1)
         size, space = max(static.access_bytes[of], 1), space_of(static, of, rows.address[place] if lanes else 0)
-        for lane in range(LANES):
+        if space == LOCAL and static.thread_bytes and are_alike(rows, place, lanes, static.thread_bytes):
+            inside, asked = (rows.address[place] - static.local_begin) % static.thread_bytes, sectors_of(lanes)
+            for word in range(inside >> 2, max((inside >> 2) + 1, (inside + size) >> 2)):
+                out.line[end], out.sectors[end], words[end] = LOCAL_LINES + word, asked, lanes
+                end += 1
+            space = ELSEWHERE
+        for lane in range(LANES if space == LOCAL else 0):
             if not (lanes >> lane) & 1:
                 continue
             previous, address = address, rows.address[place]
             place += 1
-            if space == LOCAL:
-                if before < 0 or address - previous != (lane - before) * static.thread_bytes:
-                    inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
-                hint = first
-                for word in range(inside >> 2, max((inside >> 2) + 1, (inside + size) >> 2)):
-                    hint = touch(LOCAL_LINES + word, 1 << lane, 1 << (lane >> 3), start, end, hint, out, words)
-                    first = hint if word == inside >> 2 else first
-                    hint += 1
-                    end = max(end, hint)
-                before = lane
-            elif space == GLOBAL:
+            if before < 0 or address - previous != (lane - before) * static.thread_bytes:
+                inside = (address - static.local_begin) % static.thread_bytes if static.thread_bytes else address
+            hint = first
+            for word in range(inside >> 2, max((inside >> 2) + 1, (inside + size) >> 2)):
+                hint = touch(LOCAL_LINES + word, 1 << lane, 1 << (lane >> 3), start, end, hint, out, words)
+                first = hint if word == inside >> 2 else first
+                hint += 1
+                end = max(end, hint)
+            before = lane
+        place = rows.offset[row] + count_bits(np.int64(lanes))
+        for at in range(rows.offset[row] if space == GLOBAL else place, place):
+            previous, address = address, rows.address[at]
+            if address != previous:
                 end, hint = touch_global(address, size, only, start, end, hint, out, words)
         for further in range(place, rows.offset[row + 1]):
             line, word = rows.address[further] >> 7, rows.address[further] >> 2 & 31
@@ -155,7 +165,28 @@ def explode(rows: Rows, static: Static, only: int, out: Accesses, words: np.ndar
     return end
 
 
-@loop
+@inner
+def are_alike(rows: Rows, place: int, lanes: int, stride: int) -> bool:
+    """Whether the addresses from ``place`` on, of these lanes, lie as many strides apart as their lanes."""
+    left, differs = np.int64(lanes), np.int64(0)
+    base = rows.address[place] - stride * lowest_bit(left)
+    for at in range(place, place + count_bits(left)):  # no branch that depends on the mask
+        differs |= rows.address[at] ^ (base + stride * lowest_bit(left))
+        left &= left - 1
+    return differs == 0
+
+
+@inner
+def sectors_of(lanes: int) -> int:
+    """Sectors of the words that these lanes ask for, a word each."""
+    found = 0
+    for sector in range(4):
+        if (lanes >> (8 * sector)) & 255:
+            found |= 1 << sector
+    return found
+
+
+@inner
 def space_of(static: Static, of: int, address: int) -> int:
     """Space of an access of the instruction ``of`` whose first lane has this address; never ``GENERIC``."""
     space = int(static.space[of])
@@ -168,7 +199,7 @@ def space_of(static: Static, of: int, address: int) -> int:
     return space
 
 
-@loop
+@inner
 def touch_global(
     address: int, size: int, only: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
 ) -> tuple[int, int]:
@@ -185,7 +216,7 @@ def touch_global(
     return end, hint
 
 
-@loop
+@inner
 def touch(
     line: int, asked: int, sectors: int, start: int, end: int, hint: int, out: Accesses, words: np.ndarray
 ) -> int:
@@ -205,7 +236,7 @@ def touch(
     return row
 
 
-@loop
+@inner
 def mark_stores(start: int, end: int, out: Accesses, words: np.ndarray) -> None:
     """Mark the requests from ``start`` to ``end`` as stores, and their sectors with all eight words written."""
     for row in range(start, end):

@@ -13,7 +13,7 @@ import numpy as np
 
 from rayplay.replay.geometry import PARTITION_HASHES, Addresses
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
-from rayplay.zatel.model.follow import MOST_SHIFT, loop, spread
+from rayplay.zatel.model.follow import MOST_SHIFT, inner, loop, spread
 from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
@@ -38,7 +38,7 @@ def make_sets(sets: int, ways: int) -> Sets:
     return Sets(*(np.full((sets, ways), value, np.int64) for value in (-1, 0, 0)))
 
 
-@loop
+@inner
 def field(bits: np.ndarray, address: int) -> int:
     """Gather a bit field of an address; rows of ``bits`` are shift right, mask, shift left."""
     found = 0
@@ -47,7 +47,7 @@ def field(bits: np.ndarray, address: int) -> int:
     return found
 
 
-@loop
+@inner
 def find(sets: Sets, index: int, line: int) -> int:
     """Way of a line in its set; the number of ways on a miss."""
     way = 0
@@ -56,7 +56,7 @@ def find(sets: Sets, index: int, line: int) -> int:
     return way
 
 
-@loop
+@inner
 def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) -> None:
     """Make the line the most recently used of its set, replacing ``way``."""
     while way > 0:
@@ -68,7 +68,7 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
     sets.tag[index, 0], sets.readable[index, 0], sets.dirty[index, 0] = line, readable, dirty
 
 
-@loop
+@inner
 def set_of(addresses: Addresses, line: int, sets: int) -> int:
     """L2 set of a line: within its slice where slices interleave lines; otherwise by the hash alone."""
     mixed = spread(line) >> MOST_SHIFT
@@ -88,7 +88,7 @@ def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarra
     return np.array([set_of(addresses, line, slices) for line in lines], np.int64)
 
 
-@loop
+@inner
 def ask_l2(
     l2: Sets, addresses: Addresses, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -114,7 +114,7 @@ def ask_l2(
     use(l2, index, way, line, readable, dirty)
 
 
-@loop
+@inner
 def read_l1(
     l1: Sets, l2: Sets, addresses: Addresses, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -135,7 +135,7 @@ def read_l1(
     use(l1, index, way, line, readable | missing, dirty)
 
 
-@loop
+@inner
 def write_l1(
     l1: Sets, l2: Sets, addresses: Addresses, index: int, line: int, asked: int, full: int, count: np.ndarray,
     load: np.ndarray,
@@ -154,16 +154,17 @@ def write_l1(
         ask_l2(l2, addresses, line, asked & ~kept, True, full & ~kept, count, load)
 
 
-@loop
+@inner
 def run(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets,
-    addresses: Addresses, sms: int, asked_of: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """Send the requests, in order, through the L1s of their SMs; return the counters, int64[COUNTERS].
+    addresses: Addresses, sms: int, count: np.ndarray, asked_of: np.ndarray, ignored: np.ndarray, nothing: np.ndarray,
+) -> None:  # fmt: skip
+    """Send the requests, in order, through the L1s of their SMs.
 
-    asked_of  int64[windows, slices], zeros: gets the sectors asked of each L2 slice in each window.
+    count            int64[COUNTERS], zeros: gets the counters.
+    asked_of         int64[windows, slices], zeros: gets the sectors asked of each L2 slice in each window.
+    ignored, nothing as ``count`` and a row of ``asked_of``, for requests that are not counted.
     """
-    count, ignored, nothing = np.zeros(COUNTERS, np.int64), np.zeros(COUNTERS, np.int64), np.zeros_like(asked_of[0])
     sets = l1.tag.shape[0] // sms
     for row in range(line.size):
         kind = int(sectors[row])
@@ -172,7 +173,7 @@ def run(
             ask_l2(l2, addresses, line[row], asked, False, 0, ignored, nothing)
             continue
         if line[row] >= TABLE_LINES:
-            ask_l2(l2, addresses, line[row], asked, True, full, count, nothing)
+            ask_l2(l2, addresses, line[row], asked, True, 0, count, nothing)
             continue
         count[L1_ACCESSES] += COUNT_BITS[asked]
         # a hash independent of the L2's
@@ -181,4 +182,3 @@ def run(
             write_l1(l1, l2, addresses, index, line[row], asked, full, count, asked_of[window[row]])
         else:
             read_l1(l1, l2, addresses, index, line[row], asked, count, asked_of[window[row]])
-    return count

@@ -6,17 +6,15 @@ steps, without contention. In steady state the RT units are full; in the drain t
 drain is neither ignored nor scaled with the rest.
 """
 
-from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from rayplay.zatel.model.accesses import Accesses
-from rayplay.zatel.model.follow import loop
+from rayplay.zatel.model.follow import inner, loop
 from rayplay.zatel.model.walk import Rays
 
 VISIT_BITS = 32
-Events = list[tuple[float, int]]
 
 
 class Phases(NamedTuple):
@@ -64,6 +62,7 @@ class Run(NamedTuple):
 
     phase, end           of each slot: its phase, and the end of its warp's phases.
     live                 of each place for a CTA, how many of its warps have not ended.
+    time, slot, events   heap of the phases' ends: time and slot of each, the earliest first, and their number.
     busy                 of each SM, the warps in its RT units.
     ring, head, waiting  queue of slots that wait for the SM's RT units.
     """
@@ -71,6 +70,9 @@ class Run(NamedTuple):
     phase: np.ndarray
     end: np.ndarray
     live: np.ndarray
+    time: np.ndarray
+    slot: np.ndarray
+    events: np.ndarray
     busy: np.ndarray
     ring: np.ndarray
     head: np.ndarray
@@ -99,14 +101,15 @@ def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 
     places, sms = np.zeros(machine.sms * machine.places, np.int64), np.zeros(machine.sms, np.int64)
     ring = np.zeros((machine.sms, machine.places), np.int64)
     ctas = np.zeros(len(places) // machine.warps, np.int64)
-    state = Run(places.copy(), places, ctas, sms.copy(), ring, sms.copy(), sms)
+    heap = np.zeros(len(places)), places.copy(), np.zeros(1, np.int64)
+    state = Run(places.copy(), places, ctas, *heap, sms.copy(), ring, sms.copy(), sms)
     begins, place = np.zeros(len(phases.length)), np.zeros(len(warps), np.int64)
     rows = np.unique(np.concatenate([[0], np.cumsum(warps)])[phases.cta])  # CTAs outside have no rows
     ended, resident = run(phases, np.flatnonzero(warps), rows, machine.slots, machine.warps, cost, state, begins, place)
     return Schedule(begins, place, ended, resident / (machine.sms * ended) if ended else 0.0)
 
 
-@loop
+@inner
 def run(
     phases: Phases, warps: np.ndarray, rows: np.ndarray, slots: int, together: int, cost: float, state: Run,
     begins: np.ndarray, place_of: np.ndarray,
@@ -115,69 +118,109 @@ def run(
 
     rows  int64[CTAs + 1], of each CTA's first warp among ``warps``.
     """
-    sms, following, now, resident = len(state.busy), 0, 0.0, 0.0
-    events = [(0.0, 0)][:0]  # ends of phases: time and warp slot
-    for cta in range(min(len(state.live), len(rows) - 1)):
+    sms, following, now, resident, waiting = state.busy.size, 0, 0.0, 0.0, 0
+    for cta in range(min(state.live.size, rows.size - 1)):
         own = warps[rows[cta] : rows[cta + 1]]
-        take(phases, own, together, cta, 0.0, slots, cost, state, events, begins, place_of)
+        waiting += take(phases, own, together, cta, 0.0, slots, cost, state, begins, place_of)
         following += 1
-    while events:
-        live = len(events) + state.waiting.sum()
-        resident += live * (events[0][0] - now)
-        now, place = heappop(events)
+    while state.events[0]:
+        resident += (state.events[0] + waiting) * (state.time[0] - now)
+        now, place = state.time[0], pop(state)
         ended, sm = state.phase[place], place % sms
         if ended & 1 and phases.length[ended]:
             if state.waiting[sm]:
                 first = state.ring[sm, state.head[sm]]
                 state.head[sm] = (state.head[sm] + 1) % state.ring.shape[1]
                 state.waiting[sm] -= 1
+                waiting -= 1
                 begins[state.phase[first]] = now
-                heappush(events, (now + phases.length[state.phase[first]], first))
+                push(state, now + phases.length[state.phase[first]], first)
             else:
                 state.busy[sm] -= 1
         state.phase[place] += 1
         if state.phase[place] < state.end[place]:
-            begin(phases, place, now, slots, cost, state, events, begins)
+            waiting += begin(phases, place, now, slots, cost, state, begins)
             continue
         cta = place // sms // together * sms + sm
         state.live[cta] -= 1
-        if not state.live[cta] and following < len(rows) - 1:
+        if not state.live[cta] and following < rows.size - 1:
             own = warps[rows[following] : rows[following + 1]]
-            take(phases, own, together, cta, now, slots, cost, state, events, begins, place_of)
+            waiting += take(phases, own, together, cta, now, slots, cost, state, begins, place_of)
             following += 1
     return now, resident
 
 
-@loop
+@inner
 def take(
     phases: Phases, warps: np.ndarray, together: int, cta: int, now: float, slots: int, cost: float, state: Run,
-    events: Events, begins: np.ndarray, place_of: np.ndarray,
-) -> None:  # fmt: skip
-    """Start the warps of a CTA in the slots numbered ``cta``: SM after SM, then further slots of each."""
-    sms = len(state.busy)
-    state.live[cta] = len(warps)
-    for row, warp in enumerate(warps):
-        place = (cta // sms * together + row) * sms + cta % sms
+    begins: np.ndarray, place_of: np.ndarray,
+) -> int:  # fmt: skip
+    """Start the warps of a CTA in the slots numbered ``cta``: SM after SM, then further slots of each.
+
+    Returns how many wait for an RT unit.
+    """
+    sms, waiting = state.busy.size, 0
+    state.live[cta] = warps.size
+    for row in range(warps.size):
+        warp, place = warps[row], (cta // sms * together + row) * sms + cta % sms
         place_of[warp] = place
         state.phase[place], state.end[place] = phases.first[warp], phases.first[warp + 1]
-        begin(phases, place, now, slots, cost, state, events, begins)
+        waiting += begin(phases, place, now, slots, cost, state, begins)
+    return waiting
 
 
-@loop
+@inner
 def begin(
-    phases: Phases, place: int, now: float, slots: int, cost: float, state: Run, events: Events, begins: np.ndarray
-) -> None:
-    """Start the phase of a slot, or queue it for the RT unit."""
-    phase, sm = state.phase[place], place % len(state.busy)
+    phases: Phases, place: int, now: float, slots: int, cost: float, state: Run, begins: np.ndarray
+) -> int:  # fmt: skip
+    """Start the phase of a slot and return 0, or queue it for the RT unit and return 1."""
+    phase, sm = state.phase[place], place % state.busy.size
     length = phases.length[phase]
     if phase & 1 and length:
         if state.busy[sm] == slots:
             state.ring[sm, (state.head[sm] + state.waiting[sm]) % state.ring.shape[1]] = place
             state.waiting[sm] += 1
-            return
+            return 1
         state.busy[sm] += 1
     begins[phase] = now
-    heappush(events, (now + length * (1.0 if phase & 1 else cost), place))
+    push(state, now + length * (1.0 if phase & 1 else cost), place)
+    return 0
+
+
+@inner
+def push(state: Run, time: float, slot: int) -> None:
+    """Add an event to the heap."""
+    at = state.events[0]
+    state.events[0] += 1
+    while at:
+        above = (at - 1) >> 1
+        if state.time[above] < time or (state.time[above] == time and state.slot[above] < slot):
+            break
+        state.time[at], state.slot[at] = state.time[above], state.slot[above]
+        at = above
+    state.time[at], state.slot[at] = time, slot
+
+
+@inner
+def pop(state: Run) -> int:
+    """Remove the earliest event, of equally early ones the lowest slot's; return its slot."""
+    first, last, at = state.slot[0], state.events[0] - 1, 0
+    state.events[0] = last
+    time, slot = state.time[last], state.slot[last]
+    while 2 * at + 1 < last:
+        below = 2 * at + 1
+        right = below + 1
+        if right < last and (
+            state.time[right] < state.time[below]
+            or (state.time[right] == state.time[below] and state.slot[right] < state.slot[below])
+        ):
+            below = right
+        if time < state.time[below] or (time == state.time[below] and slot < state.slot[below]):
+            break
+        state.time[at], state.slot[at] = state.time[below], state.slot[below]
+        at = below
+    state.time[at], state.slot[at] = time, slot
+    return int(first)
 
 
 @loop

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.zatel.model.follow import loop
+from rayplay.zatel.model.follow import inner
 from rayplay.zatel.model.instructions import traces_rays
+from rayplay.zatel.model.reading import add_at
 
 
 class Sizes(NamedTuple):
@@ -24,10 +25,9 @@ def read_sizes(trace: Trace) -> Sizes:
     sizes, length = Sizes(*np.zeros((3, count), np.int64)), trace.read("blocks", ["instruction_count"])
     instructions = length["instruction_count"].astype(np.int64)
     for rows in trace.batches("visits", ["warp_id", "block_id"]):
-        known = (rows["warp_id"] < count) & (rows["block_id"] < len(instructions))
-        np.add.at(sizes.issued, rows["warp_id"][known], instructions[rows["block_id"][known]])
+        add_lengths(rows["warp_id"], rows["block_id"], instructions, sizes.issued)
     for rows in trace.batches("accesses", ["warp_id"]) if "accesses" in trace.tables else ():
-        np.add.at(sizes.steps, rows["warp_id"][rows["warp_id"] < count], 1)
+        add_at(rows["warp_id"], np.broadcast_to(np.int64(1), len(rows["warp_id"])), sizes.steps)
     if not traces_rays(trace):
         return Sizes(sizes.issued, sizes.steps, sizes.issued)
     call = np.array([-1, -1, 0], np.int64)
@@ -36,7 +36,15 @@ def read_sizes(trace: Trace) -> Sizes:
     return sizes
 
 
-@loop
+@inner
+def add_lengths(warp: np.ndarray, block: np.ndarray, length: np.ndarray, issued: np.ndarray) -> None:
+    """Add the instructions of visits; ``length``, int64[blocks]."""
+    for row in range(warp.size):
+        if warp[row] < issued.size and block[row] < length.size:
+            issued[warp[row]] += length[block[row]]
+
+
+@inner
 def add_calls(warp: np.ndarray, visit: np.ndarray, offset: np.ndarray, sizes: Sizes, call: np.ndarray) -> None:
     """Add rays: their records, and as steps the records of the longest ray of each trace call.
 

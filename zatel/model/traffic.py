@@ -7,8 +7,7 @@ replay by the difference. This replaces the paper's rule that the L2 shrinks wit
 reads the BVH's upper levels, which do not shrink with the image.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +17,15 @@ from rayplay.formats.guard import exact
 from rayplay.formats.laws.expect import REPLAYED_COLUMNS, Guard
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.schema.trace import NODE_KINDS
-from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES, Room, lines_of, read_static
-from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
+from rayplay.zatel.model.caches import BEFORE, COUNTERS, L1_ACCESSES, L1_MISSES, WRITES, make_sets, run, slices_of
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
+from rayplay.zatel.model.in_order import Entered, Followed, Slots, follow
 from rayplay.zatel.model.instructions import SharedLines, traces_rays
+from rayplay.zatel.model.reading import Pieces, add_at, joined, pieces_of_warps
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule
-from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, TABLE_LINES, Nodes, Rays, Requested, looks, walk
+from rayplay.zatel.model.walk import HIT_LINES, NODE_BITS, ROW_LINES, TABLE_LINES, Nodes, Rays, Requested, looks, walk
 from rayplay.zatel.model.windows import WINDOWS, window_bounds
 
 LINE_BYTES = 128
@@ -33,7 +33,6 @@ SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 RAYS = ("warp_id", "visit", "lane")
 FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
-ORDERED = 1 << 21  # requests that are put in order at a time: temporaries of a few dozen bytes each
 PROMISE = 1 / 8  # share of all warps that must be read to foretell how many requests, or bytes, there will be
 
 
@@ -46,7 +45,7 @@ class Stream(NamedTuple):
     step      int32[requests], step of its warp.
     line      int64[requests], line number; of local memory as in ``accesses``.
     sectors   uint16[requests], a bit for each sector asked; for stores also ``WRITE``, and a bit for each sector
-              written in full.
+              written in full, or for an intersection table in place of these the number of stores.
     shift     log2 of the lines that one line in the stream stands for (set sampling).
     first     int64[nodes], first warp that fetches each node, -1 for none.
     records   int64[warps], BVH records that the rays of each warp fetch.
@@ -75,15 +74,15 @@ class Stream(NamedTuple):
         return bool(self.phases.length[1::2].any())
 
 
-def unseen(tables: dict[str, Columns], share: float) -> None:
+def unseen(tables: Pieces, share: float) -> None:
     """Leave the rows of a batch alone."""
 
 
-def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] = unseen) -> Stream:
+def read_stream(trace: Trace, seen: Callable[[Pieces, float], None] = unseen) -> Stream:
     """Read and check the requests of a trace in one pass, after ``expect_program``.
 
-    seen  called with the tables of each batch of warps, once checked: the columns that a replay reads; and with the
-          share of all warps that were read.
+    seen  called with the pieces of the tables of each batch of warps, once checked: the columns that a replay reads;
+          and with the share of all warps that were read.
 
     Raises ``FormatError`` for the first problem of what a replay reads.
     """
@@ -94,15 +93,20 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
     phases, lengths = [np.zeros(1, np.int64)], list[np.ndarray]()
     base, shift, static = 0, 0, read_static(trace)
     present = {name: REPLAYED_COLUMNS[name] for name in REPLAYED_COLUMNS if name in trace.tables}
-    for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
+    for first, last, pieces_of in pieces_of_warps(trace, WARPS_PER_BATCH, present):
+        tables = {
+            name: joined(trace.layout.table(name), present[name], pieces, name != "accesses")
+            for name, pieces in pieces_of.items()
+        }
         guard.expect(first, last, tables)
-        seen(tables, last / len(steps))
+        seen(pieces_of, last / len(steps))
         add_instructions(tables["visits"], length, issued, executed)
-        rays, accesses = _rays(tables.get("rays")), lines_of(tables.get("accesses"), static, shift * is_traced, room)
-        np.add.at(records, rays.warp, np.diff(rays.offset))
+        rays = _rays(tables.get("rays"))
+        accesses = lines_of(pieces_of.get("accesses", ()), static, shift * is_traced, room)
+        add_at(rays.warp, np.diff(rays.offset), records)
         counted, lasting = phases_of(rays, accesses, first, last)
         entered = nodes.procedural[rays.node & NODE_BITS].sum() if len(nodes.procedural) else 0
-        most = 2 * (len(rays.node) + entered) + len(accesses.line)
+        most = 2 * len(rays.node) + ROW_LINES * entered + len(accesses.line)
         out = Requested(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.uint16), count)
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
         if not is_traced:
@@ -117,7 +121,7 @@ def read_stream(trace: Trace, seen: Callable[[dict[str, Columns], float], None] 
             shift, nodes = fewer, nodes._replace(look=looks(nodes.line, nodes.first, fewer))
     columns = [list(column) for column in zip(*pieces, strict=True)]
     del pieces
-    step, lines, asked = (joined(column) for column in columns)
+    step, lines, asked = (taken(column) for column in columns)
     owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths), first_warps(trace))
     line, warp = shared.merged()
     known = nodes.first if is_traced else warp
@@ -142,8 +146,8 @@ def _nodes(trace: Trace) -> Nodes:
 def add_instructions(visits: Columns, length: np.ndarray, issued: np.ndarray, executed: np.ndarray) -> None:
     """Add the instructions of some visits to their warps'; ``length``, int64[blocks], instructions of each block."""
     warp, many = visits["warp_id"], length[visits["block_id"]]
-    np.add.at(issued, warp, many)
-    np.add.at(executed, warp, many * np.bitwise_count(visits["active_mask"]))
+    add_at(warp, many, issued)
+    add_at(warp, many * np.bitwise_count(visits["active_mask"]), executed)
 
 
 def _rays(columns: dict[str, np.ndarray] | None) -> Rays:
@@ -202,8 +206,7 @@ class Requests(NamedTuple):
 
     sm       int16[requests], SM of each.
     window   int16[requests], which of ``WINDOWS`` equal parts of all requests it is in.
-    entered  int64[n] lines and int16[n] windows of all stores into intersection tables. Set sampling skips them: few
-             lines get most of the stores, so a sample of lines would not represent them.
+    entered  all stores into intersection tables.
     """
 
     line: np.ndarray
@@ -211,7 +214,7 @@ class Requests(NamedTuple):
     shift: int
     sm: np.ndarray
     window: np.ndarray
-    entered: tuple[np.ndarray, np.ndarray]
+    entered: Entered
 
 
 class Traffic(NamedTuple):
@@ -259,55 +262,24 @@ def in_order(
     """
     planned = schedule(stream.phases, warps, machine)
     time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
-    bounds, pieces, done = window_bounds(time), list[tuple[np.ndarray, ...]](), 0
-    for piece in warp_pieces(stream.requests):
-        owner = np.repeat(np.arange(piece.first, piece.last), stream.requests[piece.first : piece.last])
-        chosen = warps[owner]
-        line, sectors, owner = stream.line[piece.rows][chosen], stream.sectors[piece.rows][chosen], owner[chosen]
-        begun, done = done, done + len(owner)
-        place, entry = planned.place[owner], line >= TABLE_LINES
-        local = depend_on_slot(line) & ~entry
-        holders, holder = (machine.sms * machine.places, place) if interleaved else (len(warps), owner)
-        line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
-        line[entry] += table_line(place[entry], machine.sms)
-        window = np.searchsorted(bounds, time[begun:done], side="right").astype(np.int16)
-        keep = (~entry | tables) & followed(line, stream.shift)
-        sm = (place[keep] % machine.sms).astype(np.int16)
-        entered = line[entry & tables], window[entry & tables]
-        pieces.append((time[begun:done][keep], line[keep], sectors[keep], sm, window[keep], *entered))
-    columns = [list(column) for column in zip(*pieces, strict=True)]
-    del planned, time, pieces  # each column is joined alone: millions of rows are held once
-    order = np.argsort(joined(columns[0]), kind="stable")
-    line, sectors, sm, window = (joined(column)[order] for column in columns[1:5])
-    return Requests(line, sectors, stream.shift, sm, window, (joined(columns[5]), joined(columns[6])))
+    slots = Slots(planned.place, machine.sms, machine.places, interleaved, tables)
+    given = stream.requests, stream.line, stream.sectors, time, warps, slots, (1 << stream.shift) - 1
+    bounds, none = window_bounds(time), np.zeros(0, np.int64)
+    counts = follow(*given, bounds, Followed(none.astype(float), none, none, none), Entered(none, none, none), False)
+    found = Followed(*(np.empty(counts[0], kind) for kind in (float, np.int64, np.uint16, np.int16)))
+    entered = Entered(*(np.empty(counts[1], np.int64) for _ in Entered._fields))
+    follow(*given, bounds, found, entered, True)
+    del planned, time, given
+    order = np.argsort(found.time, kind="stable")
+    window = np.searchsorted(bounds, found.time[order], side="right").astype(np.int16)
+    return Requests(found.line[order], found.sectors[order], stream.shift, found.sm[order], window, entered)
 
 
-def joined(parts: list[np.ndarray]) -> np.ndarray:
+def taken(parts: list[np.ndarray]) -> np.ndarray:
     """The parts as one array; the list is emptied."""
     whole = np.concatenate(parts)
     parts.clear()
     return whole
-
-
-class Piece(NamedTuple):
-    """Some warps, from ``first`` to before ``last``, and the rows of their requests."""
-
-    first: int
-    last: int
-    rows: slice
-
-
-def warp_pieces(requests: np.ndarray) -> Iterator[Piece]:
-    """All warps in pieces of about ``ORDERED`` requests, one warp at least; ``requests``, int64[warps], of each."""
-    ends = np.concatenate([[0], np.cumsum(requests)])
-    full = np.flatnonzero(np.diff(ends[1:] // ORDERED)) + 1
-    for first, last in pairwise([0, *full.tolist(), len(requests)]):
-        yield Piece(first, last, slice(int(ends[first]), int(ends[last])))
-
-
-def table_line(place: np.ndarray, sms: int) -> np.ndarray:
-    """First line of the intersection table of each warp slot, int64, relative to the first slot's."""
-    return (place % sms * WARPS_PER_SM + place // sms) * (TABLE_BYTES // LINE_BYTES)
 
 
 def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests:
@@ -333,12 +305,13 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
         make_sets(slices * sets, max(1, round(held / sets))),  # few sets followed: not whole ones
         gpu.addresses,
     )
-    asked = np.zeros((WINDOWS, slices), np.int64)
-    count = run(requests.line, requests.sectors, requests.sm, requests.window, *caches, gpu.sm.count, asked)
+    (count, ignored), asked, nothing = np.zeros((2, COUNTERS), np.int64), *np.zeros((2, WINDOWS, slices), np.int64)
+    columns = requests.line, requests.sectors, requests.sm, requests.window
+    run(*columns, *caches, gpu.sm.count, count, asked, ignored, nothing[0])
     count, asked = count << requests.shift, asked << requests.shift
-    line, window = requests.entered
-    count[[WRITES, L1_ACCESSES, L1_MISSES]] += len(line)
-    places = window * np.int64(slices) + slices_of(gpu.addresses, line, slices)
-    entered = np.bincount(places, minlength=asked.size).reshape(asked.shape)
+    line, window, stores = requests.entered
+    count[[WRITES, L1_ACCESSES, L1_MISSES]] += stores.sum()
+    places = window * slices + slices_of(gpu.addresses, line, slices)
+    entered = np.bincount(places, stores, minlength=asked.size).reshape(asked.shape)
     found = Traffic(*count.astype(float).tolist())
-    return found._replace(asked=asked.astype(float), entered=entered.astype(float))
+    return found._replace(asked=asked.astype(float), entered=entered)

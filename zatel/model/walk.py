@@ -6,12 +6,13 @@ import numpy as np
 
 from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
-from rayplay.zatel.model.follow import followed, is_followed, loop
+from rayplay.zatel.model.follow import followed, inner, is_followed, loop
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
 NODE_BITS = np.uint32(0x7FFFFFFF)
 UNSEEN, FOLLOWED = 1, 2  # bits of ``Nodes.look``
+ROW_LINES = BASELINE_ROW // 128  # of an intersection table
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
 
 
@@ -53,7 +54,7 @@ def looks(line: np.ndarray, first: np.ndarray, shift: int) -> np.ndarray:
     return np.asarray((first < 0) * np.uint8(UNSEEN) | followed(line, shift) * np.uint8(FOLLOWED), np.uint8)
 
 
-@loop
+@inner
 def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requested) -> int:
     """Add a request to the step whose rows begin at ``start``; a step requests a line once."""
     for row in range(start, rows):
@@ -64,7 +65,7 @@ def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requeste
     return rows + 1
 
 
-@loop
+@inner
 def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, steps: np.ndarray, out: Requested) -> int:
     """Walk the memory requests of some warps step by step; return the rows written to ``out``.
 
@@ -99,7 +100,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, st
     return rows
 
 
-@loop
+@inner
 def trace_call(
     rays: Rays, begin: int, end: int, nodes: Nodes, base: int, only: int, steps: np.ndarray, rows: int, out: Requested
 ) -> int:
@@ -107,8 +108,8 @@ def trace_call(
     of, longest = rays.warp[begin], 0
     for ray in range(begin, end):
         longest = max(longest, rays.offset[ray + 1] - rays.offset[ray])
-        if nodes.procedural.size:
-            rows = enter(rays, ray, nodes, steps[of], rows, out)
+    if nodes.procedural.size:
+        rows = enter(rays, begin, end, nodes, steps[of], rows, out)
     for step in range(longest):
         start = rows
         for ray in range(begin, end):
@@ -130,21 +131,31 @@ def trace_call(
     return rows
 
 
-@loop
-def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
-    """Add a ray's stores into the intersection table of its warp: two words of a row for each procedural record.
+@inner
+def enter(rays: Rays, begin: int, end: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
+    """Add a trace call's stores into the intersection table of its warp: two words of a row for each procedural record.
 
-    They leave one by one, all in the ray's first step. Layout and rule: ``replay.input.intersection_tables``.
+    All leave in the call's first step. Those into the same line are one request, whose sectors hold their number in
+    place of the sectors written in full. Layout and rule: ``replay.input.intersection_tables``.
     """
-    row = 0
-    for place in range(rays.offset[ray], rays.offset[ray + 1]):
-        if nodes.procedural[rays.node[place] & NODE_BITS]:
+    start, most = rows, 0
+    for ray in range(begin, end):
+        row = 0
+        for place in range(rays.offset[ray], rays.offset[ray + 1]):
+            if not nodes.procedural[rays.node[place] & NODE_BITS]:
+                continue
+            if row == most:
+                for at in range(start + most * ROW_LINES, start + (most + 1) * ROW_LINES):
+                    out.line[at], out.sectors[at] = TABLE_LINES + at - start, WRITE
+                most += 1
             for inside in (4 * rays.lane[ray], BASELINE_DATA + 8 * rays.lane[ray]):
-                address = row * BASELINE_ROW + inside
-                out.line[rows], out.sectors[rows] = TABLE_LINES + (address >> 7), WRITE | 1 << (address >> 5 & 3)
-                out.step[rows] = step
-                rows += 1
+                at = start + row * ROW_LINES + (inside >> 7)
+                out.sectors[at] = (out.sectors[at] | 1 << (inside >> 5 & 3)) + (1 << FULL_SHIFT)
             row += 1
+    for at in range(start, start + most * ROW_LINES):
+        if out.sectors[at] != WRITE:
+            out.line[rows], out.sectors[rows], out.step[rows] = out.line[at], out.sectors[at], step
+            rows += 1
     return rows
 
 

@@ -1,12 +1,11 @@
 """Windows of a schedule: spans of time that hold equally many requests."""
 
-from collections.abc import Iterator
-
 import numpy as np
+
+from rayplay.zatel.model.follow import loop
 
 WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
 BINS = 1 << 14
-AT_ONCE = 1 << 21
 
 
 def window_bounds(time: np.ndarray) -> np.ndarray:
@@ -19,20 +18,32 @@ def window_bounds(time: np.ndarray) -> np.ndarray:
         return np.zeros(0)
     rank = np.minimum(-(-np.arange(1, WINDOWS) * len(time) // WINDOWS), len(time) - 1)
     low, width = time.min(), (time.max() - time.min()) / BINS or 1.0
-    counts = np.zeros(BINS, np.int64)
-    for _, bins in _binned(time, low, width):
-        counts += np.bincount(bins, minlength=BINS)
+    counts = count(time, low, width, BINS)
     before = np.cumsum(counts) - counts
     holding = np.unique(np.searchsorted(before, rank, side="right") - 1)
     wanted = np.zeros(BINS, bool)
     wanted[holding] = True
-    found = np.sort(np.concatenate([part[wanted[bins]] for part, bins in _binned(time, low, width)]))
+    found = np.sort(times_of(time, low, width, wanted, int(counts[wanted].sum())))
     skipped = np.cumsum(np.where(wanted, 0, counts))  # times of lower bins that were not sorted
     return found[rank - skipped[np.searchsorted(before, rank, side="right") - 1]]
 
 
-def _binned(time: np.ndarray, low: float, width: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Parts of the times, and the bin of each time."""
-    for begin in range(0, len(time), AT_ONCE):
-        part = time[begin : begin + AT_ONCE]
-        yield part, np.minimum((part - low) / width, BINS - 1).astype(np.int64)
+@loop
+def count(time: np.ndarray, low: float, width: float, bins: int) -> np.ndarray:
+    """Times of each bin, int64[bins]."""
+    counts = np.zeros(bins, np.int64)
+    for one in time:
+        counts[min(int((one - low) / width), bins - 1)] += 1
+    return counts
+
+
+@loop
+def times_of(time: np.ndarray, low: float, width: float, wanted: np.ndarray, total: int) -> np.ndarray:
+    """The ``total`` times of the bins ``wanted``, bool[bins]."""
+    found = np.empty(total)
+    taken = 0
+    for one in time:
+        if wanted[min(int((one - low) / width), wanted.size - 1)]:
+            found[taken] = one
+            taken += 1
+    return found

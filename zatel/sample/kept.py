@@ -43,7 +43,7 @@ class Kept:
 
     def load(self, name: str, *inputs: Any) -> Arrays | None:
         """The arrays kept as ``name`` for these inputs; ``None`` when they are missing or were changed."""
-        data = None if self._trace is None else sealed.load(self._name(name, inputs))
+        data = None if self._trace is None else sealed.load_writable(self._name(name, inputs))
         return None if data is None else from_bytes(data)
 
     def holds(self, name: str, *inputs: Any) -> bool:
@@ -54,7 +54,7 @@ class Kept:
         """Keep ``arrays`` as ``name`` for these inputs, where there is a cache and they are not too large."""
         if self._trace is None or sum(values.nbytes for values in arrays.values()) > LARGEST_BYTES:
             return
-        sealed.keep(self._name(name, inputs), to_bytes(arrays))
+        sealed.keep(self._name(name, inputs), *to_parts(arrays))
         sealed.trim(FOLDER, MOST_BYTES)
 
     def _name(self, name: str, inputs: tuple[Any, ...]) -> str:
@@ -68,25 +68,34 @@ def code_identity() -> str:
     return source_digest(SOURCES)
 
 
-def to_bytes(arrays: Arrays) -> bytes:
+def to_parts(arrays: Arrays) -> list[bytes | memoryview]:
     """Names, types and shapes as a line of JSON, then the numbers, each array where a processor likes to read it.
 
-    ``numpy.savez`` copies everything three times more and reads it through checksums, which the seal makes needless.
+    Whole numbers of 64 bits take 32 where all fit. ``numpy.savez`` copies everything three times more and reads it
+    through checksums, which the seal makes needless.
     """
-    head = json.dumps([(name, one.dtype.str, one.shape) for name, one in arrays.items()]).encode()
+    held = {name: narrowed(one) for name, one in arrays.items()}
+    known = [(name, arrays[name].dtype.str, one.dtype.str, arrays[name].shape) for name, one in held.items()]
+    head = json.dumps(known).encode()
     parts: list[bytes | memoryview] = [head + b" " * (-(len(head) + 1) % ALIGNED_BYTES) + b"\n"]
-    for one in arrays.values():
-        parts += [np.ascontiguousarray(one).data, bytes(-one.nbytes % ALIGNED_BYTES)]
-    return b"".join(parts)
+    for one in held.values():
+        parts += [one.reshape(-1).view(np.uint8).data, bytes(-one.nbytes % ALIGNED_BYTES)]
+    return parts
 
 
-def from_bytes(data: bytes) -> dict[str, np.ndarray]:
-    """The arrays of which ``to_bytes`` made the bytes, in memory of their own."""
+def narrowed(values: np.ndarray) -> np.ndarray:
+    """The same numbers in 32 bits where they are whole, of 64 bits, and none needs more."""
+    is_long = values.dtype.kind in "iu" and values.itemsize == 8 and values.size
+    fits = is_long and values.min() >= 0 and values.max() < 1 << 32
+    return np.ascontiguousarray(values, np.uint32 if fits else values.dtype)
+
+
+def from_bytes(data: bytearray) -> dict[str, np.ndarray]:
+    """The arrays of which ``to_parts`` made the bytes; most lie in the memory of ``data``."""
     at, arrays = data.index(b"\n") + 1, {}
-    for name, dtype, shape in json.loads(data[:at]):
-        count = int(np.prod(shape, dtype=np.int64))
-        values = np.frombuffer(data, dtype, count, at)
-        arrays[name] = values.reshape(shape).copy()
+    for name, dtype, stored, shape in json.loads(data[:at]):
+        values = np.frombuffer(data, stored, int(np.prod(shape, dtype=np.int64)), at)
+        arrays[name] = values.reshape(shape).astype(dtype, copy=False)
         at += values.nbytes + -values.nbytes % ALIGNED_BYTES
     return arrays
 

@@ -20,6 +20,7 @@ from rayplay.formats.schema.manifest import FileEntry
 from rayplay.zatel.model.accesses import LOCAL_LINES, lines_of, read_static
 from rayplay.zatel.model.caches import SECTORS
 from rayplay.zatel.model.instructions import traces_rays
+from rayplay.zatel.model.reading import Pieces
 from rayplay.zatel.model.traffic import LINE_BYTES, PROMISE, SECTOR_BYTES, Stream, node_lines
 from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
@@ -40,14 +41,14 @@ class Held:
         self.parts: dict[str, list[Columns]] | None = {}
         self._layout, self._bytes = trace.layout, 0
 
-    def add(self, tables: dict[str, Columns], share: float) -> None:
+    def add(self, tables: Pieces, share: float) -> None:
         """Take the sample's rows of one more batch; ``share`` of all warps, with it."""
         if self.parts is None:
             return
-        for name, columns in tables.items():
-            part = take(self._layout.table(name), columns, self.chosen[columns["warp_id"]])
-            self._bytes += sum(values.nbytes for values in part.values())
-            self.parts.setdefault(name, []).append(part)
+        for name, pieces in tables.items():
+            parts = [take(self._layout.table(name), piece, self.chosen[piece["warp_id"]]) for piece in pieces]
+            self._bytes += sum(values.nbytes for part in parts for values in part.values())
+            self.parts.setdefault(name, []).extend(parts)
         if self._bytes > SAMPLE_BYTES * max(share, PROMISE):
             self.parts = None
 
@@ -228,7 +229,7 @@ def _asked(trace: Trace, pieces: Iterator[Columns], lines: np.ndarray, sectors: 
     """Numbers among ``lines`` of the lines that each piece of accesses asks for, uint32; marks their ``sectors``."""
     static = read_static(trace)
     for piece in pieces:
-        asked = lines_of(piece, static)
+        asked = lines_of([piece], static)
         real = asked.line < LOCAL_LINES
         number = np.searchsorted(lines, asked.line[real]).astype(np.uint32)
         np.bitwise_or.at(sectors, number, (asked.sectors[real] & SECTORS).astype(np.uint8))

@@ -3,7 +3,7 @@
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.accesses import LOCAL_LINES
 from rayplay.zatel.model.traffic import Requests
-from rayplay.zatel.model.walk import HIT_LINES
+from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 from rayplay.zatel.model.windows import WINDOWS
 
 READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, L1_ACCESSES, L1_MISSES = range(7)
@@ -92,6 +92,14 @@ class SlowCaches:
         if asked & ~kept:
             self.ask_l2(line, asked & ~kept, True, full & ~kept, window)
 
+    def enter(self, line: int, asked: int, stores: int, window: int) -> None:
+        """Stores into a line of an intersection table, one sector each; ``asked`` are all of these."""
+        before, there = self.count[WRITES], self.load[window][self.slice_of(line)]
+        self.ask_l2(line, asked, True, 0, window)
+        self.count[WRITES], self.load[window][self.slice_of(line)] = before + stores, there + stores
+        self.count[L1_ACCESSES] += stores
+        self.count[L1_MISSES] += stores
+
 
 def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tuple[list[int], list[list[int]]]:
     """Counters, and the sectors asked of each slice in each window."""
@@ -101,6 +109,9 @@ def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tu
         asked, full = kind & 15, kind >> 8
         if sm < 0:
             caches.ask_l2(line, asked, False, 0, window, counted=0)
+            continue
+        if line >= TABLE_LINES:  # in place of sectors written in full the number of stores
+            caches.enter(line, asked, full, window)
             continue
         caches.count[L1_ACCESSES] += asked.bit_count()
         index = sm * l1_sets + slow_spread(line) * 7919 % 65521 % l1_sets

@@ -5,13 +5,13 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.input.intersection_tables import add_entries
 from rayplay.replay.input.rays import BASELINE, FIRST_STRETCH
-from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
+from rayplay.zatel.model.in_order import table_line
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import (
     in_order,
     node_lines,
     read_stream,
-    table_line,
 )
 from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 from rayplay.zatel.sample.rows import Held, read_rows
@@ -94,19 +94,25 @@ def test_rays_enter_procedural_primitives_as_the_rt_unit_does(spheres: Trace) ->
         np.zeros(32, np.int64), "here",
     )  # fmt: skip
     ray_of = np.repeat(np.arange(len(rays["lane"])), np.diff(first))
+    call_of = np.searchsorted(begins, ray_of, side="right") - 1
+    expected: dict[tuple[int, int], list[int]] = {}  # warp and sectors of each call's lines, and stores
+    for call, address in zip(call_of.tolist(), stored.tolist(), strict=True):
+        found = expected.setdefault((call, address // 128), [int(rays["warp_id"][begins[call]]), 0, 0])
+        found[1] |= 1 << address // 32 % 4
+        found[2] += 1
     owner, mine = np.repeat(np.arange(len(stream.steps)), stream.requests), stream.line >= TABLE_LINES
-    sector = np.log2(stream.sectors[mine] & 15).astype(int)
     assert len(stored) > 0
-    assert owner[mine].tolist() == rays["warp_id"][ray_of].tolist()
-    assert ((stream.line[mine] - TABLE_LINES) * 128 + sector * 32).tolist() == (stored // 32 * 32).tolist()
-    assert set((stream.sectors[mine] & ~np.uint16(15)).tolist()) == {16}
+    kinds = stream.sectors[mine].astype(int)
+    rows = zip(owner[mine].tolist(), stream.line[mine] - TABLE_LINES, kinds & 15, kinds >> FULL_SHIFT, strict=True)
+    assert list(rows) == [(warp, line, *of) for (_, line), (warp, *of) in sorted(expected.items())]
+    assert set((kinds & WRITE).tolist()) == {WRITE}
     bare = in_order(stream, np.ones(len(stream.steps), bool), Machine(3, 2, 4, 2), tables=False)
     assert bare.line.max() < TABLE_LINES
     assert len(bare.line) == (~mine).sum()
 
 
 def test_tables_lie_by_the_number_of_the_warp_on_its_sm() -> None:
-    assert table_line(np.array([0, 1, 3, 5]), 3).tolist() == [0, 256 << 12, 1 << 12, (512 + 1) << 12]
+    assert [table_line(place, 3) for place in (0, 1, 3, 5)] == [0, 256 << 12, 1 << 12, (512 + 1) << 12]
 
 
 def test_local_memory_belongs_to_the_place_or_the_warp(trace: Trace) -> None:

@@ -12,6 +12,7 @@ from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.model import traffic as traffic_module
 from rayplay.zatel.model.accesses import LOCAL_LINES
 from rayplay.zatel.model.follow import MOST_SHIFT, followed
+from rayplay.zatel.model.in_order import Entered
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import (
     WINDOWS,
@@ -36,7 +37,7 @@ def test_traffic_equals_slow_caches(spheres: Trace, l1_sets: int, l2_sets: int) 
     count, load_of_slices = slow_traffic(requests, gpu, l1_sets, l2_sets)
     assert list(found[:7]) == count
     assert (found.asked + found.entered).tolist() == load_of_slices
-    assert 0 < found.entered.sum() == len(requests.entered[0])
+    assert 0 < found.entered.sum() == requests.entered.stores.sum()
     assert min(count) > 0
     assert found.l1_miss_rate == found.l1_misses / found.l1_accesses
     assert found.miss_rate == (found.read_misses + found.write_misses) / (found.reads + found.writes)
@@ -53,7 +54,9 @@ def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
     line, sm, nothing = np.full(3, 5, np.int64), np.zeros(3, np.int16), np.zeros(0, np.int64)
     partly, whole, reads = 16 + 1, 16 + 1 + 256, 1
     for first, missed in ((partly, 1), (whole, 0)):
-        requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm, sm, (nothing, nothing))
+        requests = Requests(
+            line, np.array([first, reads, reads], np.uint16), 0, sm, sm, Entered(nothing, nothing, nothing)
+        )
         found = traffic(requests, small(load("mobile"), 1, 1, 1))
         assert found[:7] == (1, missed, 1, 1, 0, 3, 2)
         assert found.asked.max(axis=1).tolist() == [2, *[0] * (WINDOWS - 1)]

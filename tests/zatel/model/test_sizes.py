@@ -68,7 +68,7 @@ def test_requests_are_those_of_the_bytes_one_by_one(seed: int) -> None:
     }  # fmt: skip
     room = Room()
     room.of(1 << 15)[0][:] = LOCAL_LINES  # what an earlier batch left
-    found = lines_of(columns, static, 0, room)
+    found = lines_of([columns], static, 0, room)
     for row, wanted in enumerate(expected):
         here = slice(found.offset[row], found.offset[row + 1])
         assert list(zip(found.line[here].tolist(), found.sectors[here].tolist(), strict=True)) == wanted

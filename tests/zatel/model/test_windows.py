@@ -20,11 +20,10 @@ def sorted_bounds(time: np.ndarray) -> np.ndarray:
     return np.sort(time)[np.minimum(first, len(time) - 1)]
 
 
-@given(TIMES, st.sampled_from([1, 2, 7, windows.BINS]), st.sampled_from([1, 50, windows.AT_ONCE]))
-def test_bounds_are_those_of_sorted_times(time: np.ndarray, bins: int, at_once: int) -> None:
+@given(TIMES, st.sampled_from([1, 2, 7, windows.BINS]))
+def test_bounds_are_those_of_sorted_times(time: np.ndarray, bins: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(windows, "BINS", bins)
-        patch.setattr(windows, "AT_ONCE", at_once)
         assert np.array_equal(window_bounds(time), sorted_bounds(time))
 
 

@@ -75,7 +75,6 @@ def test_a_sample_is_a_trace_of_its_warps(path: Path, monkeypatch: pytest.Monkey
 def test_a_sample_that_is_read_again_gives_the_same_estimate(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, gpu = open_trace(path), load("mobile", GPU)
     held = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False, drawn=(0.25, 1)))
-    monkeypatch.setattr("rayplay.zatel.model.traffic.ORDERED", 64)
     monkeypatch.setattr("rayplay.zatel.sample.rows.SAMPLE_BYTES", 0)
     again = estimate(trace, gpu, 0.25, 1, read_work(trace, keep=False))
     assert (again.metrics, again.intervals) == (held.metrics, held.intervals)

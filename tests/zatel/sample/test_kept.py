@@ -12,7 +12,7 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.sample.estimate import Estimate, estimate, estimate_many, read_work
-from rayplay.zatel.sample.kept import ALIGNED_BYTES, SOURCES, Kept, from_bytes, to_bytes
+from rayplay.zatel.sample.kept import ALIGNED_BYTES, SOURCES, Kept, from_bytes, to_parts
 from rayplay.zatel.sample.machine import functional_traffic
 from rayplay.zatel.sample.report import as_json
 from rayplay.zatel.sample.rows import as_source, read_rows
@@ -37,8 +37,9 @@ def test_arrays_come_back_from_their_bytes() -> None:
     arrays = {
         "none": np.zeros(0, np.int64), "number": np.array(7), "odd": np.arange(13, dtype=np.uint16)[::2],
         "table": np.arange(6.0).reshape(2, 3), "flags": np.array([True, False, True]), "last": np.arange(3, dtype="u1"),
+        "narrow": np.array([0, (1 << 32) - 1], np.uint64), "wide": np.array([0, 1 << 32]), "signed": np.array([-1, 2]),
     }  # fmt: skip
-    data = to_bytes(arrays)
+    data = bytearray(b"".join(to_parts(arrays)))
     found = from_bytes(data)
     assert len(data) % ALIGNED_BYTES == 0
     assert list(found) == list(arrays)
