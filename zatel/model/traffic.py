@@ -2,7 +2,7 @@
 
 The trace of the whole image is cheap to walk. Its BVH records and memory accesses, in the order of a schedule on the
 GPU, pass functional caches of the GPU's size (``caches``). Their misses and write-backs come within some per cent of
-the replay's. The sample, on a part of the GPU with the whole L2, passes them too: ``sample.extrapolate`` corrects its
+the replay's. The sample, on a part of the GPU, passes them too: ``sample.extrapolate`` corrects its
 replay by the difference. This replaces the paper's rule that the L2 shrinks with the memory partitions: every warp
 reads the BVH's upper levels, which do not shrink with the image.
 """

@@ -1,7 +1,7 @@
 """Estimate a replay's metrics from a stratified sample, with a functional model of all warps as control variate.
 
 1. ``model.traffic`` reads all warps' memory requests; ``draw`` selects a balanced sample of the CTAs.
-2. ``machine`` makes a GPU of the sample's size with the whole GPU's L2.
+2. ``machine`` makes a GPU of the sample's size whose L2 misses as the whole GPU's does.
 3. The sample is replayed once, in one piece: no K cold starts, no IPC lowered by K drains.
 4. ``extrapolate``: instructions are known exactly. Cycles are the steps of all warps in a schedule
    (``model.schedule``) times the cycles of a step in the replay.
@@ -22,7 +22,7 @@ from rayplay.formats.laws.expect import expect_program
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.sizes import Sizes, read_sizes
-from rayplay.zatel.model.traffic import Stream, Traffic, read_stream, unseen
+from rayplay.zatel.model.traffic import Stream, read_stream, unseen
 from rayplay.zatel.sample.draw import draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
@@ -32,8 +32,10 @@ from rayplay.zatel.sample.machine import (
     build,
     check_inputs,
     functional_identity,
-    functional_traffic,
+    in_whole_l2,
     machine_for,
+    match,
+    traffic_of_all,
 )
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
@@ -188,8 +190,8 @@ def replay_samples(
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
     if counts:
         machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
-    models = model_all(gpus, machines, work, chosen, rows)
-    scaled = [build(gpu, part) for gpu, (_, part) in zip(gpus, machines, strict=True)]
+    models, shares = zip(*model_all(gpus, machines, work, chosen, rows, rules), strict=True)
+    scaled = [build(gpu, part, share) for gpu, (_, part), share in zip(gpus, machines, shares, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     copied = [gpu.memory.copies == "whole" for gpu in gpus]
     sources = {has_copies: as_source(trace, rows, chosen, has_copies) for has_copies in sorted(set(copied))}
@@ -222,30 +224,39 @@ def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
 
 
 def model_all(
-    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows
-) -> list[Modelled]:
-    """Functional traffic for each GPU: from the cache, or made once for all GPUs of equal caches."""
-    everybody = np.ones(len(chosen), bool)
-    known: dict[str, Traffic] = {}
-
-    def once(gpu: Gpu, whole: Machine, machine: Machine, warps: np.ndarray, *held: np.ndarray) -> Traffic:
-        same = functional_identity(gpu, whole), machine
-        if (key := repr((same, warps is everybody))) not in known:
-            if arrays := work.kept.load("traffic", *same, warps, *held):
-                known[key] = unpacked_traffic(arrays, "of")
-            else:
-                known[key] = functional_traffic(gpu, machine, work.stream, warps, *held)
-                work.kept.keep(packed_traffic(known[key], "of"), "traffic", *same, warps, *held)
-        return known[key]
-
+    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows,
+    rules: Rules = EVERY,
+) -> list[tuple[Modelled, float]]:  # fmt: skip
+    """Functional traffic for each GPU, and its sample's share of the L2; made once for all GPUs of equal caches."""
+    known: dict[str, tuple[Modelled, float]] = {}
+    found = []
     designs = tqdm(list(zip(gpus, machines, strict=True)), "caches", unit="design", disable=None, leave=False)
-    return [
-        Modelled(
-            once(gpu, whole, whole, everybody, rows.line[:0], rows.sectors[:0]),
-            once(gpu, whole, part, chosen, rows.line, rows.sectors),
-        )
-        for gpu, (whole, part) in designs
-    ]
+    for gpu, (whole, part) in designs:
+        if (key := repr((functional_identity(gpu, whole), part))) not in known:
+            known[key] = _model(gpu, whole, part, work, chosen, rows, rules)
+        found.append(known[key])
+    return found
+
+
+def _model(
+    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, rows: Rows, rules: Rules
+) -> tuple[Modelled, float]:
+    """As of ``model_all``, from the cache or from the functional caches."""
+    identity, kept, held = functional_identity(gpu, whole), work.kept, (rows.line, rows.sectors)
+    of_sample = identity, part, chosen, *held, rules.matched_l2
+    if arrays := kept.load("traffic", identity):
+        goal = unpacked_traffic(arrays, "of")
+    else:
+        goal = traffic_of_all(gpu, whole, work.stream)
+        kept.keep(packed_traffic(goal, "of"), "traffic", identity)
+    if arrays := kept.load("matched", *of_sample):
+        return Modelled(goal, unpacked_traffic(arrays, "of")), float(arrays["share"])
+    if rules.matched_l2:
+        share, mine = match(gpu, whole, part, work.stream, goal, chosen, *held)
+    else:
+        share, mine = in_whole_l2(gpu, part, work.stream, chosen, *held)
+    kept.keep({"share": np.array(share)} | packed_traffic(mine, "of"), "matched", *of_sample)
+    return Modelled(goal, mine), share
 
 
 def _interval(steps: int, part: Machine) -> int:

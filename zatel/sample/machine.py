@@ -1,8 +1,8 @@
-"""Machine that replays a sample: fewer SMs and memory controllers, and the whole GPU's L2.
+"""Machine that replays a sample: fewer SMs and memory controllers, and an L2 that misses as the whole GPU's does.
 
 The paper divides SMs, memory partitions and with them the L2 by one K. Here SMs and controllers follow the fraction,
-rounded to whole ones. The L2 keeps its capacity: all warps read the BVH's upper levels, which do not shrink with the
-image. Where the sample misses less often in it, the functional caches say by how much (``extrapolate``).
+rounded to whole ones. The L2 gets the capacity with which the sampled warps miss in the functional caches
+(``model.caches``) as often as all warps in the whole L2: all warps read the BVH's upper levels, which do not shrink.
 """
 
 import dataclasses
@@ -16,10 +16,12 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.geometry import LawError, expect_no_reorder, places_of
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.model.schedule import Machine
-from rayplay.zatel.model.traffic import Stream, Traffic, after, in_order, traffic
+from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
 from rayplay.zatel.paper.downscale import sized_l2
 from rayplay.zatel.sample.rules import EVERY, Rules
 
+BISECTIONS = 7
+LARGEST_L2 = 4.0  # times the whole GPU's
 LEAST_CONTROLLERS = 2
 CACHES = ("l1", "l2", "rt_cache")  # units of a plug-in that an estimate cannot follow
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
@@ -83,7 +85,7 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
     return Machine(sms, max(1, round(sms / per_controller)), places, slots, need.warps)
 
 
-def build(gpu: Gpu, machine: Machine, l2_share: float = 1.0) -> Gpu:
+def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
     """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets."""
     l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes * l2_share))
     try:
@@ -112,12 +114,47 @@ def functional_identity(gpu: Gpu, whole: Machine) -> tuple[Any, ...]:
     return whole, caches, gpu.lsu.local_interleaved, gpu.rt.intersection_table, addresses
 
 
-def functional_traffic(
-    gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray, line: np.ndarray, sectors: np.ndarray
-) -> Traffic:
-    """Functional traffic of the ``warps``, bool[warps], on ``machine``, all of ``gpu`` or a part.
+def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:
+    """Functional traffic of all warps on the whole GPU."""
+    return traffic(_ordered(gpu, whole, stream, np.ones(len(stream.steps), bool)), gpu)
 
+
+def match(
+    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, goal: Traffic, chosen: np.ndarray, line: np.ndarray,
+    sectors: np.ndarray,
+) -> tuple[float, Traffic]:  # fmt: skip
+    """Find the L2 share with which reads of the ``chosen`` warps miss as often as reads of all; also their traffic.
+
+    It lies between the share of SMs and ``LARGEST_L2``: lines that other warps would fetch shortly before must stay
+    until they are used.
+
+    goal           from ``traffic_of_all``.
     line, sectors  contents of the L2 at the start; see ``rows.held_before``.
     """
-    requests = in_order(stream, warps, machine, gpu.lsu.local_interleaved, gpu.rt.intersection_table != "none")
-    return traffic(after(requests, line, sectors) if len(line) else requests, build(gpu, machine))
+    requests = after(_ordered(gpu, part, stream, chosen), line, sectors)
+    weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
+
+    def with_share(share: float) -> Traffic:
+        return traffic(requests, build(gpu, part, share))
+
+    low, high = part.sms / whole.sms, LARGEST_L2
+    found = with_share(low)
+    if part == whole or found.read_misses * weight <= goal.read_misses:
+        return low, found
+    for _ in range(BISECTIONS):
+        middle = float(np.sqrt(low * high))
+        misses_more = with_share(middle).read_misses * weight > goal.read_misses
+        low, high = (middle, high) if misses_more else (low, middle)
+    return high, with_share(high)
+
+
+def in_whole_l2(
+    gpu: Gpu, part: Machine, stream: Stream, chosen: np.ndarray, line: np.ndarray, sectors: np.ndarray
+) -> tuple[float, Traffic]:
+    """As ``match`` without its rule: the whole GPU's L2."""
+    return 1.0, traffic(after(_ordered(gpu, part, stream, chosen), line, sectors), build(gpu, part, 1.0))
+
+
+def _ordered(gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray) -> Requests:
+    """Requests of the ``warps`` in the order of ``machine``, all of ``gpu`` or a part."""
+    return in_order(stream, warps, machine, gpu.lsu.local_interleaved, gpu.rt.intersection_table != "none")

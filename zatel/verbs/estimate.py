@@ -26,8 +26,8 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     """A trace and a GPU -> metrics with confidence intervals.
 
     Estimate the metrics of a replay from a sample of its CTAs, with a confidence interval on each. Unlike predict,
-    which follows the paper, the sample is stratified and replayed in one piece on a GPU of the sample's size with the
-    whole L2. The work of every pixel is read from the trace and known exactly.
+    which follows the paper, the sample is stratified and replayed in one piece on a GPU of the sample's size, whose L2
+    misses as often as the whole GPU's. The work of every pixel is read from the trace and known exactly.
 
     examples:
       python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1

@@ -22,7 +22,7 @@ from rayplay.zatel.model.traffic import (
     read_stream,
     traffic,
 )
-from rayplay.zatel.sample.machine import build, functional_traffic, machine_for
+from rayplay.zatel.sample.machine import LARGEST_L2, build, in_whole_l2, machine_for, match, traffic_of_all
 from tests.zatel.model.slow_caches import slow_traffic
 
 
@@ -98,16 +98,21 @@ def test_no_more_requests_are_held_than_are_followed(rows: list[int], most: int)
             assert len(held) <= most or shift == MOST_SHIFT
 
 
-def test_a_sample_keeps_the_whole_l2(trace: Trace) -> None:
+def test_a_sample_gets_an_l2_between_its_share_and_the_largest(trace: Trace) -> None:
     gpu, stream = load("mobile", ["l2.bytes=65536"]), read_stream(trace)
     whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, 0.25)
     nothing, everybody = (np.zeros(0, np.int64), np.zeros(0, np.uint8)), np.ones(len(stream.steps), bool)
     assert ((whole.sms, whole.controllers), (part.sms, part.controllers)) == ((8, 4), (4, 2))
-    built = build(gpu, part)
-    assert (built.sm.count, built.memory.count, built.l2.bytes) == (4, 2, 65536)
-    found = functional_traffic(gpu, whole, stream, everybody, *nothing)
-    assert found[:7] == traffic(in_order(stream, everybody, whole), gpu)[:7]
+    goal = traffic_of_all(gpu, whole, stream)
+    assert goal[:7] == traffic(in_order(stream, everybody, whole), gpu)[:7]
     few = np.arange(len(stream.steps)) % 4 == 0
+    share, found = match(gpu, whole, part, stream, goal, few, *nothing)
+    assert 4 / 8 <= share <= LARGEST_L2
+    built = build(gpu, part, share)
+    assert (built.sm.count, built.memory.count) == (4, 2)
+    assert built.l2.bytes % (16 * 128) == 0
+    assert found[:7] == traffic(in_order(stream, few, part), built)[:7]
     held = stream.line[:1], np.full(1, 15, np.uint8)
-    without, with_it = (functional_traffic(gpu, part, stream, few, *of) for of in (nothing, held))
-    assert 0 < with_it.read_misses <= without.read_misses < found.read_misses
+    (size, without), (_, with_it) = (in_whole_l2(gpu, part, stream, few, *of) for of in (nothing, held))
+    assert size == 1.0
+    assert 0 < with_it.read_misses <= without.read_misses < goal.read_misses
