@@ -28,6 +28,10 @@ from rayplay.replay.gpu.description import load
 from rayplay.zatel.sample.estimate import estimate, read_work
 trace = open_trace("traces/sample.trace")
 estimate(trace, load("mobile"), 0.5, work=read_work(trace, keep=False, drawn=(0.5, 1)))
+import contextlib, io, runpy, sys
+sys.argv = ["rayplay", "replay", "traces/sample.trace", "--gpu", "mobile"]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    runpy.run_module("rayplay", run_name="__main__", alter_sys=True)
 """
 DESIGN = 'like = "{0}"\nname = "{0} with more RT warps"\n\n[rt]\nwarps = {1}\n'
 RT_WARPS = 8  # twice as many as both GPUs have

@@ -73,7 +73,7 @@ class Guard:
     def expect(self, first: int, last: int, tables: Mapping[str, Columns]) -> None:
         """Take the rows of the warps ``first`` to ``last`` (exclusive); ``FormatError`` for the first problem.
 
-        tables  by name: all columns without the hits; a missing table has no rows.
+        tables  by name: all columns without the hits, ragged ones at least by offset; a missing table has no rows.
         """
         present = {name: tables.get(name) or empty(self.trace.layout.table(name).columns) for name in WARPS_TABLES}
         for name, rows in present.items():

@@ -47,9 +47,10 @@ class ParquetSource:
                     with self._texts(table, entry, file.metadata, plain) if plain else nullcontext(file) as here:
                         yield from self._group(here, number, table, columns, entry)
                     held += file.metadata.row_group(number).total_byte_size
-                    if held > HELD_BYTES or number + 1 == file.num_row_groups:
+                    if held > HELD_BYTES:
                         pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
                         held = 0
+            pa.default_memory_pool().release_unused()
 
     def _check_length(self, entry: FileEntry) -> None:
         path = self.path / entry.file

@@ -9,7 +9,7 @@ PAGE = ROOT / "docs" / "estimate.md"
 # Encodings of lines and sectors, working memory that changes no result, columns, lists of names or of things to show.
 OTHERS = {
     "LOCAL_LINES", "WRITE", "FULL_SHIFT", "LANES", "LINE_SHIFT", "BEFORE", "COUNTERS", "SECTORS", "VISIT_BITS",
-    "LINE_BYTES", "SECTOR_BYTES", "HIT_LINES", "TABLE_LINES", "WARPS_PER_BATCH", "ORDERED", "BINS", "AT_ONCE",
+    "LINE_BYTES", "SECTOR_BYTES", "HIT_LINES", "TABLE_LINES", "WARPS_PER_BATCH", "BINS",
     "ALIGNED_BYTES", "LARGEST_BYTES", "MOST_BYTES", "SAMPLE_BYTES", "UNSEEN", "FOLLOWED@walk", "INTERVAL_CYCLES",
     "FACTORS", "SHOWN", "OFFSETS",
 }  # fmt: skip

@@ -14,7 +14,7 @@ from rayplay.zatel import CODE
 
 jit: Any = njit  # its stub lacks an option used here
 loop: Any = kept(jit(cache=True), CODE)
-# Of functions that allocate nothing: no references are counted. The counters are atomic, and took up to half the time.
+# Of functions that allocate nothing: no references are counted (atomic counters took up to two thirds of the time).
 inner: Any = kept(jit(cache=True, _nrt=False), CODE)
 
 MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left

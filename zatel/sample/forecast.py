@@ -17,7 +17,7 @@ from rayplay.zatel.sample.model_error import Spread, alike, bounds, model_errors
 
 # Of a full replay: all warps' rows and their functional caches, once, with and without rays (docs/estimate.md, "Cost").
 READING, READING_ACCESSES = 0.26, 0.9
-FIXED = 0.1  # of a full replay: what an estimate needs besides its sample, when the trace was read before
+FIXED = 0.22  # of a full replay: what an estimate needs besides its sample, when the trace was read before
 
 
 class Population(NamedTuple):

@@ -94,7 +94,7 @@ def model_errors(
         mine = [row for row in near if row.metric == metric]
         sampled = [row.spread if row.trials > 1 else share * row.sampling_error for row in mine]
         both = zip(mine, sampled, strict=True)
-        left = [max(row.error**2 - part**2, part**2 / row.trials) for row, part in both]  # of its mean: known no better
+        left = [max(row.error**2 - part**2, part**2 / row.trials) for row, part in both]  # at least the mean's variance
         scenes = len({scene_of(row.scene) for row in mine})
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))

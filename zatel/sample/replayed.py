@@ -1,7 +1,8 @@
 """Replay of a sample alone, without extrapolation: it tells designs apart, not how long the whole takes.
 
-Sample and machine are the estimator's (``estimate``). It has no functional caches of all warps: these cost several
-times the replay of a small sample, and what they correct is much the same for all designs.
+The sample is the estimator's (``estimate``), its machine a part of the GPU in proportion, L2 included. It has no
+functional caches of all warps: these cost several times the replay of a small sample, and what they correct is much
+the same for all designs.
 """
 
 from typing import Any

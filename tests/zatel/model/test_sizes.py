@@ -41,6 +41,9 @@ def test_sizes_are_those_of_the_whole_reading(tmp_path: Path, monkeypatch: pytes
     assert len(np.unique(sizes.steps)) > 1
     for name, values in sizes._asdict().items():
         assert values.tolist() == getattr(stream, name).tolist()
+    monkeypatch.undo()
+    whole = read_stream(trace)
+    assert all(getattr(stream, name).tolist() == getattr(whole, name).tolist() for name in ("line", "sectors", "step"))
 
 
 @pytest.mark.parametrize("seed", range(20))
