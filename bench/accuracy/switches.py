@@ -6,7 +6,8 @@ a switch. Values: refresh of GDDR6 and HBM2 (``docs/sources/choices.md#refresh``
 in turn; translation as published for a V100 (``#translation``); a far half 110 cycles away (``#near-and-far-l2``).
 
 ``--fetch``: instruction caches instead, in the model ``pipeline``, which alone fetches: one of 128 KiB an SM, as
-Accel-Sim's (``docs/sources/accel-sim.md#instruction-cache``), and smaller ones. Kernels, and frames of rays.
+Accel-Sim's (``docs/sources/accel-sim.md#instruction-cache``), and smaller ones. Kernels, and frames of rays. Each
+size holds each of these programs (the line ``code, bytes``: rows of PTX, 16 B each): what shows is the first fetch.
 """
 
 import argparse
