@@ -68,7 +68,7 @@ def test_values_are_of_every_task() -> None:
             warps.setdefault(key["task"], set()).add(key["gpu"]["rt"]["warps"])
             return super().of(key, compute)
 
-    study = Study(Seen(None), ["card-rtx3060"], values=["rt.warps=16"])
+    study = Study(Seen(None), ["card-rtx2070", "card-rtx3060"], values=["rt.warps=16"])
     assert [*study.rows(), *throughputs(study)]
     assert warps == {task: {16} for task in ("suite", "time", "rays")}
 
