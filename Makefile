@@ -107,7 +107,9 @@ test-all: $(SETUP_TEST) $(CODE) ## pass every test; ONLY=QUESTION: law, oracle, 
 	$(BIN)/python -m pytest -n 2 -q $(if $(ONLY),-m $(ONLY))
 
 # Tests that a page written by `make docs` is the code's.
-PAGES := tests/formats/schema/test_schema.py tests/replay/test_documentation.py tests/tracer/opcodes/test_page.py
+PAGES := tests/formats/schema/test_schema.py::test_the_page_is_current tests/replay/test_documentation.py::test_the_page_is_current \
+  tests/tracer/opcodes/test_page.py::test_the_page_is_current tests/tracer/opcodes/test_page.py::test_the_page_of_optix_calls_is_current \
+  tests/sweep/test_growth.py::test_the_page_has_the_keys_of_the_code
 check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources, links and currency of the pages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -1,12 +1,15 @@
 """``python -m crisp``: CRISP's figures, from the scenes to the page."""
 
 import argparse
+import contextlib
+import io
 from pathlib import Path
 
 from rayplay.crisp import command
 from rayplay.crisp.check import words_of
 from rayplay.crisp.experiments import EXPERIMENTS
 from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.errors import UserError
 
 DESCRIPTION = """Repeat the evaluation of CRISP: draw the suite's pictures, replay them alone and beside compute kernels
 under each partition, and write figures, tables and a verdict on each finding. What is done is kept in the store."""
@@ -24,7 +27,18 @@ def main() -> int:
     arguments = parser().parse_args()
     if arguments.check is None:
         return command.perform(arguments)
-    return command.compare(arguments, parser().parse_args([*words_of(arguments.check), "--store", "."]))
+    return command.compare(arguments, made_with(arguments.check))
+
+
+def made_with(folder: Path) -> argparse.Namespace:
+    """Options that made a study; ``UserError`` where this version does not have them."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            return parser().parse_args([*words_of(folder), "--out", ".", "--store", "."])
+    except SystemExit:
+        found = said.getvalue().rstrip().rpartition("error: ")[2]
+        raise UserError(f"{folder}: the command that made it must be one of this version, but {found}") from None
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,9 +4,8 @@ A study names the engine that made it. A later engine may give the same numbers:
 replays, not for a digest of sources. A point is what an experiment needs of one picture, beside one partner.
 """
 
-import shlex
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +17,9 @@ from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import CRISP_STUDY
 
-COMMAND = "python -m crisp "
+COMMAND = ["python", "-m", "crisp"]
 SHOWN = 5  # numbers of a point that differ, at most
+Part = tuple[str, str, str]  # experiment, picture, partner
 Key = tuple[str, Case, str, bytes]
 
 
@@ -31,18 +31,25 @@ class Point:
     tasks: Mapping[Case, Task]
 
     @property
+    def part(self) -> Part:
+        """Experiment, picture and partner of its values."""
+        case = next(iter(self.tasks))
+        return self.experiment.name, case.graphics, case.partner
+
+    @property
     def name(self) -> str:
         """A name for people."""
-        case = next(iter(self.tasks))
-        return f"{self.experiment.name} {case.graphics}{'+' * bool(case.partner)}{case.partner}"
+        experiment, graphics, partner = self.part
+        return f"{experiment} {graphics}{'+' * bool(partner)}{partner}"
 
 
 def words_of(folder: Path) -> list[str]:
-    """Options of the command that made a study; ``UserError`` for a folder without it."""
+    """Options of the command that made a study, but ``--out``; ``UserError`` for a folder without the command."""
     command = str(Dataset(open_source(folder, CRISP_STUDY), CRISP_STUDY).manifest.provenance.get("command", ""))
-    if not command.startswith(COMMAND):
+    words = command.partition(" --out ")[0].split()  # no option before it has a space in its value
+    if words[: len(COMMAND)] != COMMAND:
         raise UserError(f"{folder}: the manifest must name the command that made it, found {command!r}")
-    return shlex.split(command.removeprefix(COMMAND))
+    return words[len(COMMAND) :]
 
 
 def points(
@@ -61,26 +68,43 @@ def points(
     return [found[(2 * number + 1) * len(found) // (2 * count)] for number in range(count)]
 
 
-def check(study: Study, folder: Path, chosen: Sequence[Point]) -> bool:
+def check(study: Study, folder: Path, chosen: Sequence[Point], is_whole: bool = False) -> bool:
     """Make the points, and say of each on standard output whether its numbers are the folder's; whether all are.
 
-    Raises ``UserError`` for a point that the folder has no number of.
+    A number that the folder has of a point and that is not made differs too; of a whole study also one of no point.
+
+    Raises ``UserError`` for a point of an experiment that the folder has no number of.
     """
-    stored = {(one.experiment, one.case, one.quantity, _bits(one.at)): one.value for one in stored_values(folder)}
+    stored: dict[Part, list[Value]] = {}
+    for one in stored_values(folder):
+        stored.setdefault((one.experiment, one.case.graphics, one.case.partner), []).append(one)
     for point in chosen:
-        if not any(key[0] == point.experiment.name for key in stored):
+        if point.experiment.name not in {experiment for experiment, *_ in stored}:
             raise UserError(f"{folder}: has no numbers of the experiment {point.experiment.name}")
     study.prepare([task for point in chosen for task in point.tasks.values()])
     off = 0
     for point in chosen:
-        made = list(point.experiment.values({case: study.value(task) for case, task in point.tasks.items()}))
-        differing = list(_differing(made, stored))
-        off += len(differing)
-        print(f"{point.name}: {len(made) - len(differing)} of {len(made)} numbers are equal")
-        for line in differing[:SHOWN]:
-            print(f"  {line}")
+        made = point.experiment.values({case: study.value(task) for case, task in point.tasks.items()})
+        off += _compared(point.name, made, stored.pop(point.part, []))
+    if is_whole and stored:
+        off += _compared("of no point", [], [one for values in stored.values() for one in values])
     print(f"{folder}: {off or 'none'} of the numbers of {len(chosen)} points {'differs' if off == 1 else 'differ'}")
     return not off
+
+
+def _compared(name: str, made: Iterable[Value], stored: Iterable[Value]) -> int:
+    """Say how many numbers are equal, and some that are not; returns how many are not."""
+    now, known = ({_key(one): float(one.value) for one in values} for values in (made, stored))
+    keys = list(dict.fromkeys([*now, *known]))
+    off = [key for key in keys if key not in now or key not in known or _bits(now[key]) != _bits(known[key])]
+    print(f"{name}: {len(keys) - len(off)} of {len(keys)} numbers are equal")
+    for key in off[:SHOWN]:
+        print(f"  {_difference(key, now.get(key), known.get(key))}")
+    return len(off)
+
+
+def _key(one: Value) -> Key:
+    return one.experiment, one.case, one.quantity, _bits(one.at)
 
 
 def _bits(number: float) -> bytes:
@@ -88,11 +112,13 @@ def _bits(number: float) -> bytes:
     return struct.pack("<d", number)
 
 
-def _differing(made: Sequence[Value], stored: Mapping[Key, float]) -> Iterator[str]:
-    for one in made:
-        known = stored.get((one.experiment, one.case, one.quantity, _bits(one.at)))
-        if known is None or _bits(known) != _bits(float(one.value)):
-            case = " ".join(word for word in one.case if word)
-            place = "" if one.at != one.at else f" at {one.at:,.0f}"
-            said = "is not in the study" if known is None else f"{known!r} in the study, {float(one.value)!r} now"
-            yield f"{case}, {one.quantity}{place}: {said}"
+def _difference(key: Key, now: float | None, known: float | None) -> str:
+    _, case, quantity, bits = key
+    (at,) = struct.unpack("<d", bits)
+    if known is None:
+        said = "is not in the study"
+    elif now is None:
+        said = "is not made now"
+    else:
+        said = f"{known!r} in the study, {now!r} now"
+    return f"{' '.join(filter(None, case))}, {quantity}{'' if at != at else f' at {at:,.0f}'}: {said}"

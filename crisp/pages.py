@@ -28,7 +28,7 @@ def page(made: Mapping[Experiment, Sequence[Finding]], values: Sequence[Value], 
         "",
         "GPUs: " + ", ".join(f"{name} is `{file}`" for name, file in request["gpus"].items()) + ". "
         + ", ".join(f"{name} {version}" for name, version in request["versions"].items()),
-        *[f"Of an earlier engine, {engine}: {', '.join(names)}" for engine, names in _engines(request).items()],
+        *[f"\nOf another engine, {engine}: {', '.join(names)}" for engine, names in _engines(request).items()],
         "",
         *([f"![pictures]({PICTURES})", ""] if request["is_drawn"] else []),
         f"## What the paper finds, here: the direction of {held} of {len(findings)} holds",

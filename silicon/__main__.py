@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,8 @@ def parser() -> argparse.ArgumentParser:
     study.add_argument("--store", type=Path, metavar="FOLDER", help="keeps finished tasks (default: nothing)")
     study.add_argument("--cards", nargs="*", default=[], metavar="NAME", help="descriptions (default: all)")
     study.add_argument("--quick", action="store_true", help="a part that takes a minute")
+    study.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
+                       help="a value of every description, such as scheduler.policy=gty; repeatable")  # fmt: skip
     add_limits(capture, timed, correlated, study)
     add_instructions(capture)
     return made
@@ -194,8 +197,12 @@ def _study(options: argparse.Namespace) -> int:
     unknown = set(options.cards) - set(descriptions())
     if unknown:
         raise UserError(f"--cards: {min(unknown)} is not one of {', '.join(descriptions())}")
-    study = Study(Results(options.store), options.cards, options.quick)
-    found = write([*study.rows(), *throughputs(study)], options.out, f"make correlate{' QUICK=1' * options.quick}")
+    study = Study(Results(options.store), options.cards, options.quick, options.assignments)
+    command = f"make correlate{' QUICK=1' * options.quick}"
+    if options.assignments:
+        command = f"python -m silicon study{' --quick' * options.quick}"
+        command += "".join(f" --set {shlex.quote(each)}" for each in options.assignments)
+    found = write([*study.rows(), *throughputs(study)], options.out, command)
     answer(options, ["  ".join(verdict_cells(each)) for each in found], lambda: [each.record() for each in found])
     return 0
 

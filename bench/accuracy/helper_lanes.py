@@ -5,7 +5,7 @@ folder (``RAYPLAY_DATA``). A line per draw and one per picture: live fragments a
 drawn, and both ratios. The count shares no code with the rasteriser, its clipping or its tiles, and runs no shader:
 every pixel of a triangle's box is tested against its three edges, a depth buffer is kept, and a quad of 2x2 pixels
 launches four threads where one of its pixels lives. So the ratio is geometry, whatever it is. The pictures are those
-whose triangles all lie before the near plane.
+whose triangles all lie beyond the near plane.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def _on_picture(
     first = np.arange(draw.instance_count)[:, None] * len(points)
     rows = (draw.indices[None].astype(np.int64) + first).reshape(-1, 3)
     if (clip[:, 3] <= 0).any() or (clip[:, 2] < 0).any():
-        raise ValueError(f"{draw.name}: a triangle must lie before the near plane")
+        raise ValueError(f"{draw.name}: a triangle must lie beyond the near plane")
     place = (clip[:, :2] / clip[:, 3:] * (1, -1) + 1) * np.array(size) / 2 * GRID
     corners, depth = np.rint(place).astype(np.int64)[rows], (clip[:, 2] / clip[:, 3])[rows]
     side = _edge(corners[:, 0], corners[:, 1], corners[:, 2])  # above 0: clockwise, since rows run downwards

@@ -6,7 +6,9 @@ a switch. Values: refresh of GDDR6 and HBM2 (``docs/sources/choices.md#refresh``
 in turn; translation as published for a V100 (``#translation``); a far half 110 cycles away (``#near-and-far-l2``).
 
 ``--fetch``: instruction caches instead, in the model ``pipeline``, which alone fetches: one of 128 KiB an SM, as
-Accel-Sim's (``docs/sources/accel-sim.md#instruction-cache``), and smaller ones. Kernels, and frames of rays.
+Accel-Sim's (``docs/sources/accel-sim.md#instruction-cache``), and smaller ones. Kernels, and frames of rays. Of a size
+that holds a program (the line ``code, bytes``: rows of PTX, 16 B each) the first fetch alone shows; 8 KiB hold the
+kernels, and no path tracer.
 """
 
 import argparse
@@ -28,7 +30,7 @@ REFRESH_NS = {2: (1900, 120, 60), 8: (3900, 260, 160)}  # by bytes of the bus: G
 TRANSLATED = ("translation.page_bytes=2097152", "translation.walk_cycles=654")
 FAR = ("interconnect.far_cycles=110",)
 SCENES, FRAME = ("wknd", "cornell"), (512, 288)
-FETCH_KIB = (128, 32, 16)
+FETCH_KIB = (128, 32, 16, 8)
 INSTRUCTION_BYTES = 16
 
 

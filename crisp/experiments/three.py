@@ -58,7 +58,8 @@ def findings(values: Sequence[Value]) -> Iterator[Finding]:
     )
     best, fairest = (max(found, key=found.__getitem__) for found in (speedup, fairness))
     yield Finding(
-        "new", "Raster, rays and a network together are faster than one after the other",
+        "new", "Raster, rays and a network together are faster than one after the other, under the best partition, "
+        "counting work done again",
         max(speedup.values()) > 1, "-",
         f"weighted speed-up {', '.join(f'{name} {one:.2f}' for name, one in speedup.items())}: best {best}; "
         f"fairness {', '.join(f'{name} {one:.2f}' for name, one in fairness.items())}: fairest {fairest}",

@@ -38,10 +38,13 @@ class Study:
     results  keeps finished tasks.
     only     descriptions that are replayed; empty for all.
     quick    one size a kernel, the shortest, and no bandwidths of a whole GPU.
+    values   KEY=VALUE, for every description.
     """
 
-    def __init__(self, results: Results, only: Sequence[str] = (), quick: bool = False) -> None:
-        self.results, self.quick = results, quick
+    def __init__(
+        self, results: Results, only: Sequence[str] = (), quick: bool = False, values: Sequence[str] = ()
+    ) -> None:
+        self.results, self.quick, self.values = results, quick, values
         self.names = {name: cards for name, cards in tables.descriptions().items() if not only or name in only}
         self.of_card = {card: name for name, cards in tables.descriptions().items() for card in cards}
         self.code = source_digest(list(RESULTS)) + source_digest(["ptx", "tracer/launch.py", "silicon/simulate.py"])
@@ -49,6 +52,10 @@ class Study:
     def rows(self) -> list[Compared]:
         """Latencies, bandwidths and kernel times, in the order of the tables."""
         return [*self.quantities(), *self.times()]
+
+    def described(self, name: str) -> Gpu:
+        """A description, with the study's values."""
+        return load(name, self.values)
 
     def key(self, task: str, gpu: Gpu, **more: Any) -> dict[str, Any]:
         """Everything that decides a task's result."""
@@ -60,7 +67,7 @@ class Study:
         known: dict[str, list[Simulated]] = {}
         with TracedSuite([] if not self.quick else LATENCIES) as traced:
             for name in tqdm(self.names, desc="micro-benchmarks", leave=False, disable=None):
-                gpu = load(name)
+                gpu = self.described(name)
                 key = self.key("suite", gpu, suite=text_digest(program()), quick=self.quick)
                 values = self.results.of(key, partial(simulated, traced, gpu))
                 known[name] = [Simulated(**each) for each in values]
@@ -70,7 +77,7 @@ class Study:
     def quantity(self, row: dict[str, str], known: dict[str, list[Simulated]]) -> Compared:
         """A row beside the suite on its card's description."""
         name = self.of_card.get(row["gpu"], "")
-        clock_hz = 1e3 * load(name).sm.clock_khz if name else 1.0
+        clock_hz = 1e3 * self.described(name).sm.clock_khz if name else 1.0
         (found,) = correlate.compare_suite(Path("published.csv"), [row], known.get(name, []), clock_hz)
         reason = found.reason or tables.reason_of(found.card, found.quantity, found.source)
         if found.simulated is None:
@@ -108,8 +115,7 @@ class Study:
 
     def time(self, time: tables.KernelTime, name: str, folder: Path, traces: dict[tuple[str, int], Path]) -> float:
         """Microseconds of a textbook kernel on a description, whose clocks are scaled to the measured card's."""
-        gpu = load(name)
-        gpu = at_clock(gpu, time.clock_khz)
+        gpu = at_clock(self.described(name), time.clock_khz)
         shape = time.kernel, time.n
         kernels = file_digest(KERNELS / "textbook.ptx")
 

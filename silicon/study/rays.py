@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
-from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 from rayplay.silicon.study import tables
 from rayplay.silicon.study.collect import NO_CARD, Study
@@ -65,7 +64,7 @@ def paths_per_second(
     study: Study, name: str, scene: str, frame: tuple[int, int], folder: Path, traces: dict[str, Path]
 ) -> float:
     """Paths a second of a frame, width and height, on a description."""
-    gpu = load(name)
+    gpu = study.described(name)
 
     def compute() -> float:
         if scene not in traces:

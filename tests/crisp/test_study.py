@@ -10,7 +10,7 @@ from rayplay.crisp import __main__ as front
 from rayplay.crisp import command
 from rayplay.crisp.check import points, words_of
 from rayplay.crisp.suite import suite
-from rayplay.crisp.values import Case, stored_values
+from rayplay.crisp.values import Case, Value, stored_values
 from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import CRISP_STUDY
@@ -88,8 +88,13 @@ def test_chosen_pairs_have_a_part_of_each_partner() -> None:
 def checked(folder: Path, name: str, *words: str) -> int:
     """Compare a study of the folder, with its own store."""
     arguments = ["--check", str(folder / name), "--store", str(folder / "store"), *words]
-    return command.compare(front.parser().parse_args(arguments), front.parser().parse_args(
-        [*words_of(folder / name), "--store", "."]))  # fmt: skip
+    return command.compare(front.parser().parse_args(arguments), front.made_with(folder / name))
+
+
+def rewritten(folder: Path, values: list[Value], **request: object) -> None:
+    """Write a study without figures that has these values, by the provenance of another with some of it replaced."""
+    provenance = dict(open_source(folder.parent / "one", CRISP_STUDY).manifest.provenance)
+    command.write(folder, [], values, provenance | {"is_drawn": False} | request, {})
 
 
 def test_a_study_is_compared_with_this_engine(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,15 +110,64 @@ def test_a_study_is_compared_with_this_engine(folder: Path, capsys: pytest.Captu
     [row] = [row for row, one in enumerate(values) if (one.case.graphics, one.case.size, one.quantity) ==
              ("cornell", "24x16", "cycles")]  # fmt: skip
     values[row] = values[row]._replace(value=np.nextafter(values[row].value, 0).item())
-    request = dict(open_source(folder / "one", CRISP_STUDY).manifest.provenance) | {"is_drawn": False}
-    command.write(folder / "off", list(command.EXPERIMENTS[:0]), values, request, {})
+    rewritten(folder / "off", values)
     assert checked(folder, "off") == 1
     said = capsys.readouterr().out
     assert "frames cornell: 3 of 4 numbers are equal\n  RTX 3070 24x16 cornell, cycles: " in said
     assert said.endswith("1 of the numbers of 12 points differs\n")
 
 
-def test_a_study_keeps_what_is_not_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_that_is_not_made_now_differs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a point; of no point, which only a comparison of the whole study can say."""
+    values = stored_values(folder / "one")
+    [cycles] = [one for one in values if (one.experiment, one.case.graphics, one.case.size, one.quantity) ==
+                ("frames", "cornell", "24x16", "cycles")]  # fmt: skip
+    rewritten(folder / "more", [*values, cycles._replace(quantity="bogus")])
+    assert checked(folder, "more") == 1
+    said = capsys.readouterr().out
+    assert "frames cornell: 4 of 5 numbers are equal\n  RTX 3070 24x16 cornell, bogus: is not made now\n" in said
+    assert said.endswith("1 of the numbers of 12 points differs\n")
+    rewritten(folder / "stray", [*values, cycles._replace(case=cycles.case._replace(graphics="bunny"))])
+    assert checked(folder, "stray") == 1
+    assert "of no point: 0 of 1 numbers are equal\n  RTX 3070 24x16 bunny, cycles: is" in capsys.readouterr().out
+    assert checked(folder, "stray", "--only", "frames") == 0
+
+
+def test_the_suite_is_the_studys(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that leaves it to the data folder means what the folder had then."""
+    words = " ".join(SMALL).replace("--procedural ", "")
+    said = f"python -m crisp {words} --out 'it\\'s mine'"
+    rewritten(folder / "silent", stored_values(folder / "one"), command=said)
+    monkeypatch.setattr("rayplay.crisp.suite.textured_file", lambda scene: Path(scene))
+    assert checked(folder, "silent") == 0
+    arguments = front.parser().parse_args([*words.split(), "--out", str(folder / "silent"), "--store", "none"])
+    asked = command.request(arguments, suite(True, (24, 16)), ["frames"])
+    with pytest.raises(UserError, match="--keep needs its suite, is_procedural True, found False"):
+        command.kept_of(folder / "silent", ["frames"], asked)
+    rewritten(folder / "textured", stored_values(folder / "one"), command=said, is_procedural=False)
+    monkeypatch.setattr("rayplay.crisp.suite.textured_file", lambda scene: None)
+    with pytest.raises(UserError, match=r"must have the scenes that .*textured is of"):
+        checked(folder, "textured")
+
+
+@pytest.mark.parametrize("name", ["it's", "my study", "-x", "a --out b"])
+def test_a_folder_of_any_name_is_compared(folder: Path, name: str) -> None:
+    words = ["--quick", "--size", "24x16", "--procedural", "--only", "batches"]
+    command.perform(front.parser().parse_args([*words, "--out", str(folder / name), "--store", str(folder / "store")]))
+    assert words_of(folder / name) == words
+    assert checked(folder, name) == 0
+
+
+@pytest.mark.parametrize("said", ["--only gone --out one", "--new --out one", "--help --out one", "--size"])
+def test_a_command_of_another_version_is_one_line(folder: Path, said: str) -> None:
+    rewritten(folder / "other", stored_values(folder / "one"), command=f"python -m crisp {said}")
+    with pytest.raises(UserError, match=r"other: the command that made it must be one of this version, but "):
+        checked(folder, "other")
+
+
+def test_a_study_keeps_what_is_not_made_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Values, the options for a later check, and the engine of each experiment."""
     shutil.copytree(folder / "one", folder / "kept")
     monkeypatch.setattr(command, "engine_identity", lambda: "another")
@@ -124,9 +178,19 @@ def test_a_study_keeps_what_is_not_made_again(folder: Path, monkeypatch: pytest.
     assert ours["command"] == theirs["command"].replace("--out one", "--out kept")
     assert ours["engines"] == dict.fromkeys(("quads", "composition"), theirs["versions"]["engine"])
     text = (folder / "kept" / "README.md").read_text()
-    assert f"Of an earlier engine, {theirs['versions']['engine']}: quads, composition" in text
+    assert f"\n\nOf another engine, {theirs['versions']['engine']}: quads, composition" in text
     assert "another" in text
     assert (folder / "kept" / "pictures.png").read_bytes() == (folder / "one" / "pictures.png").read_bytes()
+    shutil.copytree(folder / "kept", folder / "lacking")
+    [gone] = (folder / "store" / "traces").glob("cornell-24x16-*.png")
+    gone.rename(folder / "gone.png")
+    (folder / "lacking" / "pictures.png").write_bytes(b"as it was")
+    made(folder / "lacking", folder / "store", "--keep", "--only", "batches")
+    assert (folder / "lacking" / "pictures.png").read_bytes() == b"as it was"
+    assert "pictures.png stays as it was: the store has not cornell" in capsys.readouterr().err
+    (folder / "gone.png").rename(gone)
+    made(folder / "lacking", folder / "store", "--keep", "--only", "batches")
+    assert (folder / "lacking" / "pictures.png").read_bytes() == (folder / "one" / "pictures.png").read_bytes()
     with pytest.raises(UserError, match="--keep needs the options that made it, `python -m crisp --quick --size 24x16"):
         made(folder / "kept", folder / "store", "--keep", "--size", "8x8")
 
@@ -143,13 +207,21 @@ def test_points_are_spread_over_the_experiments() -> None:
 
 
 def test_a_study_that_is_not_compared_is_one_line(folder: Path) -> None:
-    for words, message in ((("--points", "0"), "--points"), (("--quick",), "leave them out")):
+    for words, message in (
+        (("--points", "0"), "--points"), (("--quick",), "leave out"), (("--keep",), "leave out"),
+        (("--pictures", "cornel"), "--pictures"), (("--only", "detail"), "--only"),
+        (("--only", "quads", "three"), "--only"),
+    ):  # fmt: skip
         with pytest.raises(UserError, match=message):
             checked(folder, "one", *words)
 
 
-@pytest.mark.parametrize("words", [("--size", "24"), ("--size", "0x4"), ("--workers", "0"), ("--pairs", "cornell+HOL")])
-def test_bad_options_are_one_line(tmp_path: Path, words: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [("--size", "24"), ("--size", "0x4"), ("--workers", "0"), ("--pairs", "cornell+HOL"), ("--points", "1"),
+     ("--pictures", "cornell"), ("--keep", "--only", *(one.name for one in command.EXPERIMENTS))],
+)  # fmt: skip
+def test_bad_options_are_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
     with pytest.raises(UserError, match=words[0]):
         made(tmp_path / "out", tmp_path / "store", *words)
     assert not (tmp_path / "out").exists()

@@ -59,6 +59,20 @@ def test_every_measured_row_appears_and_says_why_it_is_not_compared(rows: list[C
     assert sum(found.kind == TIME and found.modelled is not None for found in rows) > 40
 
 
+def test_values_are_of_every_task() -> None:
+    """Micro-benchmarks, kernels and rays."""
+    warps: dict[str, set[int]] = {}
+
+    class Seen(Known):
+        def of(self, key: dict[str, Any], compute: Callable[[], Any]) -> Any:
+            warps.setdefault(key["task"], set()).add(key["gpu"]["rt"]["warps"])
+            return super().of(key, compute)
+
+    study = Study(Seen(None), ["card-rtx2070", "card-rtx3060"], values=["rt.warps=16"])
+    assert [*study.rows(), *throughputs(study)]
+    assert warps == {task: {16} for task in ("suite", "time", "rays")}
+
+
 def test_ratios_are_between_scenes_of_a_card_and_between_cards_of_a_driver(rows: list[Compared]) -> None:
     found = {(each.card, each.what): each.measured for each in rows if each.unit == RATIO}
     assert found["RTX 2070", "cornell / wknd"] == pytest.approx(30.4 / 19.9, rel=2e-3)
