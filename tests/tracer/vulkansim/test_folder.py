@@ -155,7 +155,7 @@ def test_geometry_is_what_the_scene_has() -> None:
     ("bindings.toml", b'[[descriptor]]\nset = 0\nbinding = 2\nsource = "vertexes"', "did you mean 'vertices'?"),
     ("bindings.toml", FIELD + b'type = "pointer", buffer = "vertexes" }]', "fields[0].buffer: unknown name 'vertexes'"),
     ("bindings.toml", FIELD + b'type = "u32", buffer = "vertices" }]', "fields[0].type: must be pointer for a buffer"),
-    ("bindings.toml", FIELD + b'type = "pointer", buffer = "vertices", source = "image" }]', "source, value and buffer"),
+    ("bindings.toml", FIELD + b'type = "pointer", buffer = "vertices", value = 0 }]', "source, value and buffer"),
     ("bindings.toml", FIELD + b'type = "pointer", source = "vertices" }]', "fields[0].source: unknown name 'vertices'"),
     ("bindings.toml", b"[[descriptor]]\nset = 0\nbinding = 2", "must have one of source and fields"),
     ("MESA_SHADER_MISS_9.ptx", None, "number 1 must be one shader's"),
