@@ -95,8 +95,8 @@ def problems(dataset: Dataset) -> Iterator[Problem]:
 def _execution_problems(trace: Trace) -> Iterator[Problem]:
     bounds = trace.batch_bounds(WARPS_TABLES)
     batches, read = Batches(trace), trace.warp_batches(bounds, WARPS_TABLES)
-    for rows in tqdm(read, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
-        batch = batches.of(*rows, "hints" in trace.tables)
+    for first, last, rows in tqdm(read, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
+        batch = batches.of(first, last, rows, "hints" in trace.tables)
         for law in EXECUTION_LAWS:
             yield from law(batch)
     for rays in traversal_batches(trace):

@@ -58,12 +58,12 @@ class Batch:
     ray_visit: np.ndarray
     predicate_visit: np.ndarray
     hint_visit: np.ndarray
+    tells_hints: bool
     visit_row: int
     access_row: int
     ray_row: int
     predicate_row: int
     hint_row: int
-    tells_hints: bool
 
 
 def read_statics(trace: Trace) -> Statics:
@@ -111,7 +111,7 @@ class Batches:
         batch = Batch(
             self.statics, visits, accesses, rays, predicates, hints, of_access,
             _fits_block(self.statics, visits, accesses, of_access), of_ray, of_predicate, of_hint,
-            *self.rows.values(), tells_hints,
+            tells_hints, *self.rows.values(),
         )  # fmt: skip
         for name in WARPS_TABLES:
             self.rows[name] += len(tables[name]["warp_id"])
