@@ -157,7 +157,7 @@ static int has_attribute(const node *n, int what, const void *value) {
 
 error_t_ cudaGraphKernelNodeSetAttribute(node *n, int what, const int *value) {
   if (!has_attribute(n, what, value)) return note(INVALID_VALUE);
-  if (what == CLUSTER && ctas_of((const unsigned *)value) > 1)
+  if (what == CLUSTER && is_cluster((const unsigned *)value))
     return lacking("cudaGraphKernelNodeSetAttribute with clusters of more than one CTA");
   if (what == IS_COOPERATIVE) n->work.cooperative = *value;
   return OK;

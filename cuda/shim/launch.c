@@ -87,8 +87,7 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
   add_variable(handle, host, host, name);
 }
 
-static error_t_ place(variable *v) {
-  if (v->address) return OK;
+static error_t_ ask_place(variable *v) {
   size_t length = strlen(v->name);
   char *payload = malloc(4 + length);
   if (!payload) end("no memory");
@@ -103,6 +102,14 @@ static error_t_ place(variable *v) {
   }
   free(reply);
   free(payload);
+  return error;
+}
+
+/* The address and bytes of a variable, asked once: threads share what the first one finds. */
+static error_t_ place(variable *v) {
+  lock();
+  error_t_ error = v->address ? OK : ask_place(v);
+  unlock();
   return error;
 }
 
@@ -182,12 +189,7 @@ function *function_at(const void *host) {
   return NULL;
 }
 
-/* The function of a host stub, with the sizes of its parameters. */
-error_t_ resolved(const void *host, function **out) {
-  function *f = function_at(host);
-  *out = f;
-  if (!f) return INVALID_FUNCTION;
-  if (f->sizes) return OK;
+static error_t_ ask_function(function *f) {
   size_t length = strlen(f->name), answered;
   char *payload = malloc(4 + length);
   if (!payload) end("no memory");
@@ -205,6 +207,17 @@ error_t_ resolved(const void *host, function **out) {
   }
   free(reply);
   free(payload);
+  return error;
+}
+
+/* The function of a host stub, with the sizes of its parameters, asked once as a variable's place is. */
+error_t_ resolved(const void *host, function **out) {
+  function *f = function_at(host);
+  *out = f;
+  if (!f) return INVALID_FUNCTION;
+  lock();
+  error_t_ error = f->sizes ? OK : ask_function(f);
+  unlock();
   return error;
 }
 
@@ -266,7 +279,7 @@ error_t_ cudaLaunchKernelExC(const configuration *given, const void *host, void 
   for (unsigned i = 0; i < given->count; i++) {
     const attribute *a = &given->attributes[i];
     if (a->id == IS_COOPERATIVE) cooperative = a->value.number;
-    if (a->id == CLUSTER && ctas_of(a->value.three) > 1)
+    if (a->id == CLUSTER && is_cluster(a->value.three))
       return lacking("cudaLaunchKernelEx with clusters of more than one CTA");
   }
   return launch(host, given->grid, given->block, arguments, given->shared, given->on, cooperative);

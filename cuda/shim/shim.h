@@ -69,7 +69,8 @@ typedef struct { /* a kernel; sizes of its parameters are known after the first 
 } function;
 
 enum { IS_COOPERATIVE = 2, CLUSTER = 4 }; /* of cudaLaunchAttributeID */
-static inline unsigned ctas_of(const unsigned cluster[3]) { return cluster[0] * cluster[1] * cluster[2]; }
+/* Whether a cluster has more than one CTA. */
+static inline int is_cluster(const unsigned of[3]) { return of[0] > 1 || of[1] > 1 || of[2] > 1; }
 
 enum { /* figures of a function, in the order of the reply */
   F_SHARED, F_CONSTANT, F_LOCAL, F_THREADS, F_REGISTERS, F_PTX, F_BINARY, F_MOST_DYNAMIC

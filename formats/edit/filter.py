@@ -228,7 +228,7 @@ def _places(trace: Trace, name: str, rows: Columns, visits: Columns, textures: n
         if name == "accesses":
             check_addresses(rows, textures)
         if name == "hints":
-            check_addresses(as_accesses(rows), textures)
+            check_addresses(as_accesses(rows), textures, "hints")
         return visit_rows(rows, visits)
     except ValueError as error:
         raise FormatError(f"{trace.path}: table {name}, {error}") from None

@@ -105,10 +105,11 @@ def visit_rows(rows: Columns, visits: Columns) -> np.ndarray:
     return place
 
 
-def check_addresses(accesses: Columns, textures: np.ndarray) -> None:
+def check_addresses(accesses: Columns, textures: np.ndarray, values: str = "addresses") -> None:
     """``ValueError`` names the first access that does not hold one address per lane of its mask.
 
     textures  bool[instructions]: may hold more.
+    values    noun of the error.
     """
     counts = np.diff(accesses["address_offset"].astype(np.int64))
     lanes = np.bitwise_count(accesses["lane_mask"])
@@ -116,7 +117,7 @@ def check_addresses(accesses: Columns, textures: np.ndarray) -> None:
     if wrong.size:
         row = int(wrong[0])
         where = f"warp {accesses['warp_id'][row]}, visit {accesses['visit'][row]}"
-        raise ValueError(f"{where}: must have {lanes[row]} addresses, one per lane of its mask, not {counts[row]}")
+        raise ValueError(f"{where}: must have {lanes[row]} {values}, one per lane of its mask, not {counts[row]}")
 
 
 def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
@@ -145,10 +146,15 @@ def as_accesses(hints: Columns) -> Columns:
     return {name.replace("hint", "address"): values for name, values in hints.items()}
 
 
+def as_hints(accesses: Columns) -> Columns:
+    """Rows of accesses whose addresses are hints in the form of ``hints``."""
+    hints = {name.replace("address", "hint"): values for name, values in accesses.items()}
+    return hints | {"hint": hints["hint"].astype(np.uint32)}
+
+
 def filter_hints(hints: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
     """The hints of the ``lanes``, as ``filter_accesses`` has it."""
-    kept = filter_accesses(as_accesses(hints), lanes, ordinals)
-    return {name.replace("address", "hint"): values for name, values in kept.items()}
+    return as_hints(filter_accesses(as_accesses(hints), lanes, ordinals))
 
 
 def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray, ordinals: np.ndarray) -> Columns:

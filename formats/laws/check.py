@@ -48,6 +48,7 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.hits_are_whole,
     laws_execution.predicates_leave_out_lanes,
     laws_execution.hints_belong_to_calls,
+    laws_execution.hints_are_complete,
 )
 LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS, *TRAVERSAL_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")
@@ -94,8 +95,8 @@ def problems(dataset: Dataset) -> Iterator[Problem]:
 def _execution_problems(trace: Trace) -> Iterator[Problem]:
     bounds = trace.batch_bounds(WARPS_TABLES)
     batches, read = Batches(trace), trace.warp_batches(bounds, WARPS_TABLES)
-    for rows in tqdm(read, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
-        batch = batches.of(*rows)
+    for first, last, rows in tqdm(read, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
+        batch = batches.of(first, last, rows, "hints" in trace.tables)
         for law in EXECUTION_LAWS:
             yield from law(batch)
     for rays in traversal_batches(trace):

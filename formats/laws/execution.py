@@ -30,6 +30,7 @@ class Statics:
     is_trace: np.ndarray
     is_texture: np.ndarray
     is_reorder: np.ndarray
+    block_reorders: np.ndarray  # reorders of the block that no predicate can skip
     recorded: np.ndarray
     recorded_start: np.ndarray
     recorded_rank: np.ndarray
@@ -43,7 +44,7 @@ class Batch:
     """The rows of some warps. ``*_row`` is the row number in the table of the batch's first row.
 
     ``*_visit`` are positions in ``visits``, -1 where the named visit does not exist; ``access_fits`` says which
-    accesses name a visit and a recorded instruction of the block visited.
+    accesses name a visit and a recorded instruction of the block visited; ``tells_hints`` whether ``hints`` was read.
     """
 
     statics: Statics
@@ -57,6 +58,7 @@ class Batch:
     ray_visit: np.ndarray
     predicate_visit: np.ndarray
     hint_visit: np.ndarray
+    tells_hints: bool
     visit_row: int
     access_row: int
     ray_row: int
@@ -82,10 +84,11 @@ def read_statics(trace: Trace) -> Statics:
     start = np.concatenate([[0], np.cumsum(per_block)])
     predicated = np.array([text.startswith("@") for text in instructions["text"]], bool)
     always = np.bincount(holder[recorded], ~predicated[recorded], len(block_trace)).astype(np.int64)
+    is_reorder = np.array([REORDER_CALL in text for text in instructions["text"]], bool)
+    reorders = np.bincount(holder, is_reorder & ~predicated, len(block_trace)).astype(np.int64)
     return Statics(
         blocks["kernel_id"], block_trace, holder, predicated, is_trace.astype(bool),
-        np.asarray(instructions["operation_class"] == "texture", bool),
-        np.array([REORDER_CALL in text for text in instructions["text"]], bool),
+        np.asarray(instructions["operation_class"] == "texture", bool), is_reorder, reorders,
         recorded, start, rank, always, warps["kernel_id"], warps["launched_mask"],
     )  # fmt: skip
 
@@ -97,7 +100,7 @@ class Batches:
         self.statics = read_statics(trace)
         self.rows = dict.fromkeys(WARPS_TABLES, 0)
 
-    def of(self, first: int, last: int, tables: Mapping[str, Columns]) -> Batch:
+    def of(self, first: int, last: int, tables: Mapping[str, Columns], tells_hints: bool) -> Batch:
         """Batch of the warps ``first`` to ``last`` (exclusive), whose rows follow the previous call's."""
         visits, accesses, rays, predicates, hints = (tables[name] for name in WARPS_TABLES)
         count = np.bincount(visits["warp_id"].astype(np.int64) - first, minlength=last - first)
@@ -108,7 +111,7 @@ class Batches:
         batch = Batch(
             self.statics, visits, accesses, rays, predicates, hints, of_access,
             _fits_block(self.statics, visits, accesses, of_access), of_ray, of_predicate, of_hint,
-            *self.rows.values(),
+            tells_hints, *self.rows.values(),
         )  # fmt: skip
         for name in WARPS_TABLES:
             self.rows[name] += len(tables[name]["warp_id"])
@@ -306,19 +309,38 @@ def predicates_leave_out_lanes(batch: Batch) -> Iterator[Problem]:
 
 
 def hints_belong_to_calls(batch: Batch) -> Iterator[Problem]:
-    """A hint names a reorder of the block visited and active lanes, with a value for each."""
+    """A hint names a reorder of the block visited, once and in order, and active lanes, with a value for each."""
     law, rows, statics = "hints_belong_to_calls", batch.hints, batch.statics
-    known, calls = batch.hint_visit >= 0, rows["instruction_id"]
+    known, calls, position = batch.hint_visit >= 0, rows["instruction_id"], np.maximum(batch.hint_visit, 0)
     yield from where(law, "hints", ~known, rows["visit"], "visit must be one of the warp", batch.hint_row)
-    at = batch.hint_visit[known]
     here, active = statics.is_reorder[calls], np.full(len(known), 0xFFFFFFFF, np.uint32)
-    here[known] &= statics.instruction_block[calls[known]] == batch.visits["block_id"][at]
-    active[known] = batch.visits["active_mask"][at]
+    here[known] &= statics.instruction_block[calls[known]] == batch.visits["block_id"][position[known]]
+    active[known] = batch.visits["active_mask"][position[known]]
     message = "instruction_id must be a reorder of the block visited"
     yield from where(law, "hints", ~here, calls, message, batch.hint_row)
+    order = position * len(statics.is_reorder) + calls
+    broken = np.zeros(len(order), bool)
+    broken[1:] = known[1:] & known[:-1] & (order[1:] <= order[:-1])
+    message = "visit (then instruction_id) must grow from row to row of a warp"
+    yield from where(law, "hints", broken, rows["visit"], message, batch.hint_row)
     masks = rows["lane_mask"]
     broken = (masks == 0) | ((masks & ~active) != 0)
     yield from where(law, "hints", broken, masks, "lane_mask must have lanes, inside its visit's mask", batch.hint_row)
+    broken = known & here & ~statics.predicated[calls] & (masks != active)
+    message = "lane_mask of a reorder without predicate must be its visit's mask"
+    yield from where(law, "hints", broken, masks, message, batch.hint_row)
     counts = np.diff(rows["hint_offset"].astype(np.int64))
     broken = counts != np.bitwise_count(masks)
     yield from where(law, "hints", broken, counts, "hints must be as many as the bits of lane_mask", batch.hint_row)
+
+
+def hints_are_complete(batch: Batch) -> Iterator[Problem]:
+    """In a trace with the table, a reorder of a visit has a row of hints, or none where a predicate can skip it."""
+    statics, calls = batch.statics, batch.hints["instruction_id"]
+    if not batch.tells_hints or not statics.block_reorders.any():
+        return
+    needed = statics.block_reorders[batch.visits["block_id"]]
+    always = (batch.hint_visit >= 0) & statics.is_reorder[calls] & ~statics.predicated[calls]
+    found = np.bincount(batch.hint_visit[always], minlength=len(needed))
+    message = "every reorder without predicate must have hints; rows of this visit must be as many"
+    yield from where("hints_are_complete", "visits", found < needed, found, message, batch.visit_row)

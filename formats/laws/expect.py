@@ -78,7 +78,7 @@ class Guard:
         present = {name: tables.get(name) or empty(self.trace.layout.table(name).columns) for name in WARPS_TABLES}
         for name, rows in present.items():
             _expect(self.trace.path, self._columns(name, rows))
-        batch = self.batches.of(first, last, present)
+        batch = self.batches.of(first, last, present, "hints" in tables)
         for law in REPLAYED_LAWS:
             _expect(self.trace.path, law(batch))
 

@@ -42,7 +42,7 @@ def parse_file(path: str | Path) -> ir.Module:
     Raises UserError for a syntax error and a binary file, OSError for a file that cannot be read.
     """
     data = read_bounded(Path(path), LIST_BYTES)
-    if b"\0" in data[:HEAD_BYTES].rstrip(b"\0"):  # NVRTC ends its text with one
+    if b"\0" in data[:HEAD_BYTES].rstrip(b"\0 \t\r\n"):  # NVRTC ends its text with one
         raise UserError(
             f"{path}: must be PTX text, found a binary file: compile with nvcc -ptx, not -optix-ir or -cubin"
         )

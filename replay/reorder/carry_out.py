@@ -71,7 +71,7 @@ def carried_out(
     parts: dict[str, list[Columns]] = {name: [] for name in MOVED if name in trace.tables or name == "accesses"}
     used = np.zeros(trace.rows("warps"), np.uint32)
     base, guard = after_all(trace, spec), Guard(trace)
-    for first, last, rows in trace.warp_batches(bounds_of(trace, spec.window_warps), parts_of(trace)):
+    for first, last, rows in trace.warp_batches(bounds_of(trace, spec.window_warps), parts_of(trace, spec)):
         guard.expect(first, last, rows)
         moved = _moved(rows, first, last, code, new, spec, base)
         mask = moved["visits"]
@@ -125,9 +125,10 @@ def expect_hints(trace: Trace, spec: Spec) -> None:
         raise UserError(f"{trace.path}: must have a table hints where reorder.key is hint: trace it again")
 
 
-def parts_of(trace: Trace) -> list[str]:
+def parts_of(trace: Trace, spec: Spec) -> list[str]:
     """Tables whose rows are read."""
-    return [name for name in (*MOVED, "hints") if name in trace.tables]
+    read = (*MOVED, "hints") if spec.key == "hint" else MOVED
+    return [name for name in read if name in trace.tables]
 
 
 def bounds_of(trace: Trace, window: int) -> list[int]:

@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,24 +62,32 @@ def flip(path: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
+DAMAGES: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "flipped": lambda own, other: own[:-9] + bytes([own[-9] ^ 4]) + own[-8:],
+    "empty": lambda own, other: b"",
+    "cut": lambda own, other: own[: len(own) // 2],
+    "another's": lambda own, other: other,
+}
+"""Bytes of a damaged object, of its own ones and those of a sound one."""
+
+
 def test_machine_code_of_a_program_that_was_damaged_is_made_again(tmp_path: Path, whole: Whole) -> None:
-    """One object after the other: a flipped bit, empty, cut, another object's bytes."""
+    """Every object that the run loads is named, whatever has happened to it."""
     cache = whole.copy(tmp_path)
     objects = sorted((cache / "sealed" / "machine-code").iterdir())
-    assert len(objects) >= 4
-    other = objects[0].read_bytes()
-    for number, path in enumerate(objects):
-        if number % 4 == 0:
-            flip(path, random.Random(number))
-        elif number % 4 == 3:
-            path.write_bytes(other)
-        else:
-            os.truncate(path, 0 if number % 4 == 1 else path.stat().st_size // 2)
-    again, warnings = runs(LAUNCH, tmp_path / "again.trace", cache)
-    assert again == whole.files["first.trace"]
-    assert warnings
-    assert all("is damaged; it is made again" in line for line in warnings)
-    assert runs(LAUNCH, tmp_path / "third.trace", cache) == (whole.files["first.trace"], [])
+    others = [path.read_bytes() for path in objects[:2]]
+    for kind, damage in DAMAGES.items():
+        damaged = {}
+        for path in objects:
+            own = path.read_bytes()
+            damaged[path] = damage(own, next(each for each in others if each != own))
+            path.write_bytes(damaged[path])
+        again, warnings = runs(LAUNCH, tmp_path / f"{kind}.trace", cache)
+        assert again == whole.files["first.trace"], kind
+        objects = [path for path in objects if path.read_bytes() != damaged[path]]
+        assert objects, kind
+        assert sorted(warnings) == sorted(f"warning: {path}: is damaged; it is made again" for path in objects), kind
+    assert runs(LAUNCH, tmp_path / "last.trace", cache) == (whole.files["first.trace"], [])
 
 
 def test_a_replay_whose_engine_was_damaged_compiles_it_again(tmp_path: Path, whole: Whole) -> None:

@@ -30,8 +30,7 @@ TAIL = """
 What the calls mean here, where OptiX leaves it open:
 
 - A **reorder** is recorded as an instruction of the trace, with the hint of each lane (table `hints`), and moves no
-  thread. A replay carries it out where a GPU has a window ([replay](../replay.md#reordered-threads)): by the path that
-  threads are about to take, or by the program that they run next and the hint.
+  thread. A replay carries it out where a GPU has a window ([replay](../replay.md#reordered-threads)).
 - A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
 - A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-Columns = dict[str, np.ndarray]
+from rayplay.formats.edit.rows import as_hints
+from rayplay.formats.edit.select import take
+from rayplay.formats.parquet.arrow import Columns
+from rayplay.formats.schema.trace import ACCESSES
 
 
 def separated(rows: Columns, reorders: np.ndarray) -> tuple[Columns, Columns]:
@@ -12,15 +15,4 @@ def separated(rows: Columns, reorders: np.ndarray) -> tuple[Columns, Columns]:
     reorders  their ``instruction_id``.
     """
     is_hint = np.isin(rows["instruction_id"], reorders)
-    counts: np.ndarray = np.diff(rows["address_offset"].astype(np.int64))
-    of_hint = np.repeat(is_hint, counts)
-    accesses, hints = _taken(rows, ~is_hint, ~of_hint), _taken(rows, is_hint, of_hint)
-    hints = {name.replace("address", "hint"): values for name, values in hints.items()}
-    return accesses, hints | {"hint": hints["hint"].astype(np.uint32)}
-
-
-def _taken(rows: Columns, which: np.ndarray, values: np.ndarray) -> Columns:
-    counts = np.diff(rows["address_offset"].astype(np.int64))[which]
-    kept = {name: column[which] for name, column in rows.items() if not name.startswith("address")}
-    offset = np.concatenate(([0], np.cumsum(counts))).astype(np.uint64)
-    return {**kept, "address": rows["address"][values], "address_offset": offset}
+    return take(ACCESSES, rows, ~is_hint), as_hints(take(ACCESSES, rows, is_hint))

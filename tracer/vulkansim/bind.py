@@ -1,7 +1,7 @@
 """A folder of Vulkan-Sim's shaders bound to a scene: the module, its configuration, and the memory that they read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,29 @@ from rayplay.tracer.vulkansim.groups import Group, Table, read_table
 from rayplay.tracer.vulkansim.scene_data import SOURCES
 
 BINDINGS = "bindings.toml"
-FIELD_SOURCES = {**LAUNCH_SOURCES, **dict.fromkeys(SOURCES, "pointer")}
-"""Type of what can fill a field of a structure; a pointer to a buffer of the scene among them."""
 GEOMETRIES = {"triangles": "triangles", "procedural": "spheres"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _WrittenField(WrittenField):
+    """A field of a structure: as elsewhere, or the address of a ``buffer`` of the scene."""
+
+    buffer: str | None = None
+
+    def __post_init__(self) -> None:
+        WrittenField.__post_init__(self)
+        if self.buffer is not None and (self.source, self.value, self.bytes_per_pixel) != (None, None, None):
+            raise ValueError("must have one of source, value and buffer, found more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """A descriptor in a file of bindings: a buffer of the scene, or a structure of launch parameters."""
+    """A descriptor in a file of bindings: a buffer of the scene, or a structure."""
 
     set: int
     binding: int
     source: str | None = None
-    fields: tuple[WrittenField, ...] = ()
+    fields: tuple[_WrittenField, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.source is None) == (not self.fields):
@@ -79,12 +89,12 @@ class Bound:
         return made
 
     def _addresses(self, memory: DeviceMemory, values: Mapping[str, Any]) -> dict[str, int]:
-        """Addresses of the buffers of the scene to which structures point, each placed once."""
+        """Addresses of the buffers of the scene to which structures point, once for all structures."""
         named = {field.source for fields in self.structures.values() for field in fields}
         return {
-            name: memory.allocate(make(self.scene, values), name=name)
+            _address(name): memory.allocate(make(self.scene, values), name=name)
             for name, make in SOURCES.items()
-            if name in named
+            if _address(name) in named
         }
 
     def _contents(self, key: Key, values: Mapping[str, Any]) -> bytes:
@@ -127,8 +137,28 @@ def _read_bindings(path: Path) -> tuple[dict[Key, tuple[Field, ...]], dict[Key, 
             check_choice(each.source, SOURCES, f"{place}.source")
             sources[key] = each.source
         else:
-            structures[key] = place_fields(each.fields, FIELD_SOURCES, f"{place}.fields")
+            structures[key] = _placed(each.fields, f"{place}.fields")
     return structures, sources
+
+
+def _placed(written: tuple[_WrittenField, ...], place: str) -> tuple[Field, ...]:
+    """The fields at their offsets; where one names a buffer, its source is that buffer's address."""
+    plain = []
+    for number, each in enumerate(written):
+        if each.buffer is not None:
+            check_choice(each.buffer, SOURCES, f"{place}[{number}].buffer")
+            if each.type != "pointer":
+                raise UserError(f"{place}[{number}].type: must be pointer for a buffer, not {each.type}")
+        plain.append(each if each.buffer is None else replace(each, buffer=None, value=0))
+    placed = place_fields(tuple(plain), LAUNCH_SOURCES, place)
+    return tuple(
+        field if each.buffer is None else replace(field, value=None, source=_address(each.buffer))
+        for each, field in zip(written, placed, strict=True)
+    )
+
+
+def _address(buffer: str) -> str:
+    return f"address of {buffer}"
 
 
 def _name(key: Key) -> str:

@@ -91,13 +91,13 @@ def _groups(folder: Folder, by_number: Mapping[int, Shader]) -> tuple[Group, ...
 
 
 def _require_known(folder: Folder, by_number: Mapping[int, Shader], group: int, closest: int, other: int) -> None:
-    """``UserError`` for a hit group whose words name no shader of the folder, and not none either."""
-    for number, kind in ((closest, "closesthit"), (other, "")):
+    """``UserError`` for a hit group whose words name no shader of their kinds, and not none either."""
+    for number, kinds in ((closest, ("closesthit",)), (other, ("anyhit", "intersection"))):
         named = by_number.get(number)
-        if number in NO_SHADER or (named is not None and kind in ("", named.kind)):
+        if number in NO_SHADER or (named is not None and named.kind in kinds):
             continue
         what = f"is {named.kind}" if named else f"is none of {', '.join(map(str, by_number))}"
-        must = kind or "anyhit or intersection"
+        must = " or ".join(kinds)
         raise UserError(f"{folder.path}: .hitsbt: group {group}: shader {number} must be {must}, and {what}")
 
 

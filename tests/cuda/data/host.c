@@ -462,13 +462,20 @@ static void part_attributes(void) {
   error |= cudaGraphKernelNodeGetAttribute(node, 2, cooperative);
   printf("bytes %d %d %c %d %c", error, window[31], window[32], inside[31], inside[32]);
   printf(" %d %d %s\n", cooperative[0], cooperative[1], cudaGetErrorName(cudaStreamGetAttribute(stream, 2, window)));
-  int one[3] = {1, 1, 1}, two[3] = {2, 1, 1};
+  int one[3] = {1, 1, 1}, two[3] = {2, 1, 1}, large[3] = {65536, 65536, 1}; /* whose product has no low 32 bits */
   printf("clusters %d %s", cudaGraphKernelNodeSetAttribute(node, 4, one), cudaGetErrorName(cudaGraphKernelNodeSetAttribute(node, 4, two)));
+  printf(" %s", cudaGetErrorName(cudaGraphKernelNodeSetAttribute(node, 4, large)));
   printf(" %s\n", cudaGetErrorName(cudaGraphKernelNodeCopyAttributes(node, NULL)));
 }
 
-/* Each thread keeps the library busy with memory, launches, captures and graphs of its own. */
+static pthread_barrier_t start;
+
+/* Each thread keeps the library busy with memory, launches, captures and graphs of its own. All begin at once, with a
+   symbol and a kernel that nothing has touched before. */
 static void *work_of_a_thread(void *result) {
+  float set[2] = {2, 1};
+  pthread_barrier_wait(&start);
+  if (cudaMemcpyToSymbol(factors, set, 8, 0, 1)) return *(int *)result = -1, NULL;
   for (int round = 0; round < 6; round++) {
     float host[64], back[64], *from, *to;
     void *stream, *graph, *made;
@@ -489,8 +496,7 @@ static void *work_of_a_thread(void *result) {
 static void part_threads(void) {
   pthread_t threads[6];
   int results[6], good = 0;
-  float set[2] = {2, 1};
-  cudaMemcpyToSymbol(factors, set, 8, 0, 1);
+  pthread_barrier_init(&start, NULL, 6);
   for (int i = 0; i < 6; i++) pthread_create(&threads[i], NULL, work_of_a_thread, (results[i] = i, &results[i]));
   for (int i = 0; i < 6; i++) pthread_join(threads[i], NULL), good += results[i] == i;
   printf("threads %d\n", good);

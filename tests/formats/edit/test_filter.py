@@ -20,7 +20,7 @@ PROLOGUE, EXIT = 0, 7  # blocks of the generated image launch
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_trace(tmp_path_factory.mktemp("filter") / "whole.trace", 3, (WIDTH, HEIGHT))
+    return make_trace(tmp_path_factory.mktemp("filter") / "whole.trace", 3, (WIDTH, HEIGHT), hints=True)
 
 
 def some_pixels(seed: int, share: float) -> np.ndarray:
@@ -188,6 +188,7 @@ def damaged(trace: Path, path: Path, table: str, column: str, row: int, value: i
         ("accesses", "visit", 1000, "table accesses, visit must be below .*, the visits of warp 0, not 1000"),
         ("rays", "visit", 1000, "table rays, visit must be below .*, the visits of warp 0, not 1000"),
         ("accesses", "lane_mask", 1, "table accesses, warp 0, visit .*: must have 1 addresses, one per lane"),
+        ("hints", "lane_mask", 1, "table hints, warp .*, visit .*: must have 1 hints, one per lane"),
         ("threads", "pixel_x", 99, "threads row 0: pixels must lie inside 70x6, found 99 0"),
     ],
 )

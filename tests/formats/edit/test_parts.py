@@ -25,12 +25,12 @@ from rayplay.formats.testing.generate import make_trace
 from tests.reference.filter_twin import rows_of
 from tests.replay.launches import Kernel, write_kernels
 
-STREAMED = ("visits", "accesses", "predicates", "rays", "threads")
+STREAMED = ("visits", "accesses", "predicates", "hints", "rays", "threads")
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_trace(tmp_path_factory.mktemp("parts") / "whole.trace", 7)
+    return make_trace(tmp_path_factory.mktemp("parts") / "whole.trace", 7, hints=True)
 
 
 def opcodes(trace: Trace) -> list[str]:
@@ -47,7 +47,7 @@ def stories(trace: Trace) -> dict[tuple[str, int, int], list[Any]]:
     for row in rows_of(trace.read("visits")):
         first, count = spans[row["block_id"]]
         told[row["warp_id"]].append((texts[first : first + count], row["active_mask"]))
-    for table in ("accesses", "predicates", "rays"):
+    for table in ("accesses", "predicates", "hints", "rays"):
         for row in rows_of(trace.read(table)):
             instruction = texts[row.pop("instruction_id")]
             told[row.pop("warp_id")].append((table, instruction, sorted(row.items())))

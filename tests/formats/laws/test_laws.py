@@ -100,6 +100,35 @@ def ray_of_a_load(tables: Tables) -> None:
     tables["rays"]["instruction_id"][0] = loads[0]
 
 
+def hints_of_rows(rows: Callable[[list[int]], list[int]]) -> Callable[[Tables], None]:
+    """The rows of hints in another order, some again or some alone."""
+
+    def apply(tables: Tables) -> None:
+        columns = tables["hints"]
+        order = rows([*range(len(columns["visit"]))])
+        lists = np.split(columns["hint"], columns["hint_offset"][1:-1].astype(np.int64))
+        taken = [lists[row] for row in order]
+        tables["hints"] = {name: columns[name][order] for name in ("warp_id", "visit", "instruction_id", "lane_mask")}
+        tables["hints"]["hint"] = np.concatenate([np.zeros(0, np.uint32), *taken])
+        tables["hints"]["hint_offset"] = np.cumsum([0, *map(len, taken)])
+
+    return apply
+
+
+def hints_of_two_visits_swapped(tables: Tables) -> None:
+    warp = tables["hints"]["warp_id"]
+    row = int(np.flatnonzero(warp[1:] == warp[:-1])[0])
+    hints_of_rows(lambda rows: [*rows[:row], row + 1, row, *rows[row + 2 :]])(tables)
+
+
+def hint_of_one_lane_missing(tables: Tables) -> None:
+    """Of a row without predicate, mask and value alike."""
+    rows = tables["hints"]
+    rows["lane_mask"][0] &= rows["lane_mask"][0] - 1
+    rows["hint"] = rows["hint"][1:]
+    rows["hint_offset"][1:] -= 1
+
+
 def lane_beyond_the_cta(tables: Tables) -> None:
     tables["kernels"]["block_x"][:] -= 1
     tables["warps"]["launched_mask"][:] = 0xFFFF_FFFF
@@ -187,6 +216,12 @@ BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("hints_belong_to_calls", "hints", change("hints", "instruction_id", 0, 0)),
     ("hints_belong_to_calls", "hints", change("hints", "lane_mask", 0, 0)),
     ("hints_belong_to_calls", "hints", change("hints", "lane_mask", 0, 1)),
+    ("hints_belong_to_calls", "hints", hints_of_rows(lambda rows: [0, *rows])),
+    ("hints_belong_to_calls", "hints", hints_of_two_visits_swapped),
+    ("hints_belong_to_calls", "hints", hint_of_one_lane_missing),
+    ("hints_are_complete", "visits", hints_of_rows(lambda rows: rows[1:])),
+    ("hints_are_complete", "visits", hints_of_rows(lambda rows: rows[:-1])),
+    ("hints_are_complete", "visits", hints_of_rows(lambda rows: [])),
     ("rays_are_in_order", "rays", change("rays", "lane", 1, lambda old: old - 1)),
     ("segments_continue", "rays", continue_another_instruction),
     ("hits_are_whole", "rays", change("rays", "instance", 3, lambda old: -1 - old)),

@@ -283,8 +283,9 @@ def test_lark_reads_the_same_language(data_folder, wrap) -> None:
 def test_a_binary_file_is_named_and_a_nul_at_the_end_is_text(tmp_path: Path) -> None:
     file = tmp_path / "a.ptx"
     text = b".version 8.0\n.target sm_75\n.address_size 64\n"
-    file.write_bytes(text + b"\0")
-    assert not parse_file(file).functions
+    for end in (b"\0", b"\0\n", b"\0\r\n", b"\0 \0\n"):
+        file.write_bytes(text + end)
+        assert not parse_file(file).functions
     for head in (b"\xedCN\x7f\x01A\x02b\x03\x02\x07\0\x18\0", b"\x7fELF\x02\x01\x01\0\0\0"):
         file.write_bytes(head + text)
         with pytest.raises(UserError, match=r"a\.ptx: must be PTX text, found a binary file: compile with nvcc -ptx"):

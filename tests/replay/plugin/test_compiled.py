@@ -43,5 +43,5 @@ def test_a_prediction_is_of_the_unit_in_every_worker(tmp_path: Path, workers: in
 @pytest.mark.later
 @pytest.mark.parametrize("name", ["coherence_engine", "coop", "traversal_trend", "srrip"])
 def test_the_laws_hold_of_an_example_in_machine_code(name: str) -> None:
-    """Four examples whose hooks the others use too; each costs a compilation. All run in plain Python elsewhere."""
+    """Four examples with the most hooks; each costs a compilation. All run in plain Python elsewhere."""
     assert check_policy(UNIT.with_name(f"{name}.py"), cases=2, seed=5, progress=lambda line: None) >= 8

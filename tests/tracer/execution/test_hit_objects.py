@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema import trace as schema
+from rayplay.tracer.meaning import optix
 from rayplay.tracer.scenes.description import IDENTITY
 from tests.tracer.harness.optix_programs import SET_RAY, both, call, prepare, program, scene, store, trace, words_of
 
@@ -122,6 +124,11 @@ def test_the_first_attributes_of_a_triangle_are_its_barycentrics(tmp_path: Path)
     by_index = own[np.arange(len(own))[:, None], 10 + (np.arange(8) - hit_lanes[:, None]) % 8]
     assert np.array_equal(by_index[:, :2], own[:, :2])
     assert not by_index[:, 2:].any()
+
+
+def test_tracer_and_traces_call_the_reorder_by_one_name() -> None:
+    """Written twice, since the schema is no part of the digest of machine code."""
+    assert optix.REORDER_CALL == schema.REORDER_CALL
 
 
 def test_a_trace_tells_the_hints_of_reorders(tmp_path: Path) -> None:

@@ -123,5 +123,6 @@ def both(prepared: Prepared, width: int = 32) -> np.ndarray:
     assert np.array_equal(ours, theirs)
     for table in ("visits", "accesses", "rays", "hints"):
         mine, other = trace_.table(table), plain.table(table)
+        assert mine.keys() == other.keys(), table
         assert all(np.array_equal(mine[column], other[column]) for column in mine), table
     return ours

@@ -17,6 +17,7 @@ from rayplay.tracer.vulkansim.scene_data import SOURCES, uniform
 
 DATA = Path(__file__).parents[3] / "examples" / "shaders" / "vulkan-sim"
 SCENE = load("wknd")
+FIELD = b'[[descriptor]]\nset = 0\nbinding = 2\nfields = [{ name = "a", '
 
 
 @pytest.fixture
@@ -88,18 +89,20 @@ def test_bytes_of_the_folder_are_the_buffer_unless_a_binding_says_else(folder: P
 
 
 def test_a_buffer_may_hold_addresses_of_the_scenes_buffers(folder: Path) -> None:
-    """As shaders have it that reach geometry through a buffer of addresses, one of each instance."""
+    """As shaders have it that reach geometry through addresses; each is the start of the whole scene's buffer."""
     bindings = folder / "bindings.toml"
-    fields = ", ".join(f'{{ name = "{name}", type = "pointer" }}' for name in ("vertices", "indices", "materials"))
-    fields += ', { name = "again", type = "pointer", source = "vertices" }'
+    names = ("vertices", "indices", "materials", "vertices")
+    fields = ", ".join(f'{{ name = "at", type = "pointer", buffer = "{name}" }}' for name in names)
+    fields += ', { name = "materials", type = "pointer" }'
     lines = [line for line in bindings.read_text().splitlines() if "binding = 5" not in line]
     bindings.write_text("\n".join(lines).rstrip("]\n") + f"\n    {{ set = 0, binding = 5, fields = [{fields}] }},\n]\n")
     scene, memory = load("cornell"), DeviceMemory()
-    values = camera_values(scene.camera, 48, 32)
+    values = {**camera_values(scene.camera, 48, 32), "materials": 1234}
     made = bind_folder(folder, None, scene).place(memory, values)
-    addresses = memory.view(made["descriptor_0_5"], np.uint64, 4).tolist()
+    addresses = memory.view(made["descriptor_0_5"], np.uint64, 5).tolist()
     assert addresses[3] == addresses[0] != addresses[1]
-    for name, address in zip(("vertices", "indices", "materials"), addresses, strict=False):
+    assert addresses[4] == 1234, "a launch parameter keeps its name"
+    for name, address in zip(names, addresses, strict=False):
         data = SOURCES[name](scene, values)
         assert memory.view(address, np.uint8, len(data)).tobytes() == data, name
 
@@ -142,6 +145,7 @@ def test_geometry_is_what_the_scene_has() -> None:
     ("0.hitsbt", record(9, 4), "F: .hitsbt: group 0: shader 9 must be closesthit, and is none of 0, 1, 2, 3, 4, 5, 6"),
     ("0.hitsbt", record(1, 4), "F: .hitsbt: group 0: shader 1 must be closesthit, and is miss"),
     ("0.hitsbt", record(3, 9), "F: .hitsbt: group 0: shader 9 must be anyhit or intersection, and is none of"),
+    ("0.hitsbt", record(3, 1), "F: .hitsbt: group 0: shader 1 must be anyhit or intersection, and is miss"),
     ("1.hitsbt", record(3), "F: must hold one file .hitsbt, found 0.hitsbt, 1.hitsbt"),
     ("0.callparams", b"0,48", "F/0.callparams: must be numbers: indirect, width, height, depth, address; found 0,48"),
     ("0.callparams", b"0,48,32,2,0", "F/0.callparams: must be a launch of one layer, found 48 x 32 x 2"),
@@ -149,6 +153,10 @@ def test_geometry_is_what_the_scene_has() -> None:
     ("0_1.vkstorageimagemetadata", b"48,32,7,3", "the format must be one of VkFormat 37, 43, 44, 50, 109, found 7"),
     ("bindings.toml", b"", "F: set 0 binding 2: a buffer must have its bytes: 0_2_BYTES_TYPE.vkdescrptorsetdata"),
     ("bindings.toml", b'[[descriptor]]\nset = 0\nbinding = 2\nsource = "vertexes"', "did you mean 'vertices'?"),
+    ("bindings.toml", FIELD + b'type = "pointer", buffer = "vertexes" }]', "fields[0].buffer: unknown name 'vertexes'"),
+    ("bindings.toml", FIELD + b'type = "u32", buffer = "vertices" }]', "fields[0].type: must be pointer for a buffer"),
+    ("bindings.toml", FIELD + b'type = "pointer", buffer = "vertices", value = 0 }]', "source, value and buffer"),
+    ("bindings.toml", FIELD + b'type = "pointer", source = "vertices" }]', "fields[0].source: unknown name 'vertices'"),
     ("bindings.toml", b"[[descriptor]]\nset = 0\nbinding = 2", "must have one of source and fields"),
     ("MESA_SHADER_MISS_9.ptx", None, "number 1 must be one shader's"),
 ])  # fmt: skip

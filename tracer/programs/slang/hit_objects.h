@@ -1,4 +1,4 @@
-// Hit objects as code made by slangc uses them: a thread has one, so that no function names it.
+// Hit objects as code made by slangc uses them: a program has one, so that no function names it.
 //
 // Written from the names and argument lists of the interface alone (docs/sources/optix.md#hit-objects).
 #pragma once
