@@ -10,7 +10,7 @@ from tests.hostile.warm import CPU_SECONDS, MOST_BYTES
 LISTED = {"check": 1, "verify": 2, "doctor": 1}
 """Verbs that print what is wrong of a file, and the code with which they then exit."""
 LONGEST_LINE = 1200
-NO_DEVICE = "a CUDA device needs"
+NO_DEVICE = "no CUDA device"
 """How ``time`` ends, without a GPU, for input that it has found right."""
 
 
