@@ -23,9 +23,9 @@ ABLATION = """
 
 Mean absolute error of the cycles and of all seven metrics with every rule and without one, in per cent. "Gain" is the
 mean difference on scenes for which the rule was not made, over scenes and GPUs, with its standard error; a rule earns
-its place where the gain exceeds two of these for a metric, or is deleted unless it follows from a law of the machine
-("derived": `docs/estimate.md` says from which). "Time" is its part of the processor time of functional
-caches, replay and extrapolation. Rules: `zatel/sample/rules.py`.
+its place where the gain exceeds two of these for a metric; "derived" follows from a law of the machine. Why a rule
+stays that does not, `docs/estimate.md` says. "Time" is its part of the processor time of functional caches, replay and
+extrapolation, of the first seed with the traffic of all warps. Rules: `zatel/sample/rules.py`.
 
 """
 
