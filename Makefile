@@ -100,11 +100,13 @@ $(RESULT)/summary.json: $(TRACE)/manifest.json | $(CODE)
 $(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $(CODE)
 	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) $(if $(FRACTION),--fraction $(FRACTION)) --against $(RESULT) --out $(PREDICTION)
 
+# Each process takes one half, then from what the other has left: neighbours share fixtures and machine code.
+TWO := -n 2 --dist worksteal
 test: $(SETUP_TEST) $(CODE) ## create the environment and pass the everyday tests (minutes)
-	$(BIN)/python -m pytest -n 2 -q -m "not later"
+	$(BIN)/python -m pytest $(TWO) -q -m "not later"
 
 test-all: $(SETUP_TEST) $(CODE) ## pass every test; ONLY=QUESTION: law, oracle, gate, twin, damage, process or outside
-	$(BIN)/python -m pytest -n 2 -q $(if $(ONLY),-m $(ONLY))
+	$(BIN)/python -m pytest $(TWO) -q $(if $(ONLY),-m $(ONLY))
 
 # Tests that a page written by `make docs` is the code's.
 PAGES := tests/formats/schema/test_schema.py::test_the_page_is_current tests/replay/test_documentation.py::test_the_page_is_current \

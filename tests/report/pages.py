@@ -64,7 +64,7 @@ def in_browser(page: str, script: str, folder: Path, *options: str) -> Any:
     written = folder / "driven.html"
     written.write_text(POLICY.sub("", page).replace("</body>", f"<script>{driver}</script></body>"))
     command = [CHROMIUM, *OPTIONS, *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom", written.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     found = [text for element, text in texts_of(done.stdout) if element == "driven"]
     assert found, done.stderr[-2000:]
     answer = json.loads("".join(found))

@@ -121,7 +121,7 @@ def test_the_policy_lets_its_own_script_run_and_asks_nobody(two: str, tmp_path: 
     log = tmp_path / "net.json"
     options = (f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}", "--enable-logging=stderr")
     command = [str(CHROMIUM), *OPTIONS, *options, "--dump-dom", (tmp_path / "page.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert 'data-ready="yes"' in done.stdout
     assert "CONSOLE" not in done.stderr
     events = json.loads(log.read_text())["events"] if log.exists() else []

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,22 @@ def counted(steps: Path, step: str = "started") -> list[str]:
     file = steps / "steps"
     lines = file.read_text().splitlines() if file.exists() else []
     return [line.split()[1] for line in lines if line.split()[0] == step]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Look again until a condition holds, for as long as the limit of a test allows."""
+    while not condition():
+        time.sleep(0.05)
+
+
+def is_over(steps: Path) -> bool:
+    """Whether no process of a study that notes its steps there runs any more."""
+    wanted = f"RAYPLAY_SWEEP_STEPS={steps}".encode()
+    for process in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has gone, or is another user's
+            if wanted in process.read_bytes().split(b"\0"):
+                return False
+    return True
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from rayplay.sweep.space.file import Limits, given
 from rayplay.sweep.space.points import space
 from rayplay.sweep.store.store import Store
 from tests.sweep import conftest
-from tests.sweep.conftest import command, counted, environment, planned, tables, toml
+from tests.sweep.conftest import command, counted, environment, is_over, planned, tables, toml, wait_until
 
 
 def results(store: Path) -> dict[str, bytes]:
@@ -59,7 +58,7 @@ def test_a_killed_driver_is_followed_by_exactly_what_is_missing(study: Path, ste
     order(steps, "released", "kill")  # the driver, once it has noted the first point
     ended = command(study, "run", "study.toml", "--workers", "1", steps=steps)
     assert ended.returncode == -signal.SIGKILL
-    time.sleep(0.5)  # what it had forked ends with it
+    wait_until(lambda: is_over(steps))  # what it had forked ends with it
     there = set(results(study / "study.sweep"))
     assert 1 <= len(there) < 4
     known = [each for each in planned(str(study / "study.sweep")).status.values() if each == "done"]
@@ -220,17 +219,17 @@ def test_a_write_that_stops_halfway_leaves_nothing(study: Path) -> None:
 
 
 def test_two_runs_that_differ_are_a_bug(tmp_path: Path, steps: Path) -> None:
-    """Another driver publishes other metrics of the same key while a point runs."""
+    """Another driver publishes other metrics of the same key while a point runs, which waits to read its order."""
     (tmp_path / "study.toml").write_text(toml(1))
     plan = planned(str(tmp_path / "study.sweep"), points=1)
     (key,) = plan.missing()
-    order(steps, f"computed-{key}", "sleep 2")
+    os.mkfifo(steps / f"computed-{key}")
     words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml"]
     driver = subprocess.Popen(words, cwd=tmp_path, env=environment(steps), stdout=subprocess.PIPE, text=True)
-    while not counted(steps, "computed") and driver.poll() is None:
-        time.sleep(0.05)
+    wait_until(lambda: bool(counted(steps, "computed")) or driver.poll() is not None)
     plan.store.put(key, plan.planned[0].identity, {}, {"gpu_cycles": 1.0}, {})
-    said = driver.communicate(timeout=60)[0]
+    order(steps, f"computed-{key}", "sleep 0")
+    said = driver.communicate(timeout=300)[0]
     assert driver.returncode == 1
     assert f"BUG: two runs of {key} differ" in said
     ended = command(tmp_path, "status", "study.toml")
@@ -298,18 +297,14 @@ def test_an_interruption_ends_the_children_and_says_how_to_go_on(
     order(steps, f"computed-{slow}", "always sleep 600")
     words = [sys.executable, "-m", "rayplay", "sweep", "run", "study.toml", "--workers", "1"]
     driver = subprocess.Popen(words, cwd=tmp_path, env=environment(steps), stderr=subprocess.PIPE, text=True)
-    while slow not in counted(steps, "computed"):
-        time.sleep(0.05)
+    wait_until(lambda: slow in counted(steps, "computed"))
     child = int(next(line.split()[2] for line in (steps / "steps").read_text().splitlines() if slow in line))
     driver.send_signal(number)
-    _, said = driver.communicate(timeout=60)
+    _, said = driver.communicate(timeout=300)
     assert driver.returncode == (130 if number == signal.SIGINT else 143)
     assert "2 of 6 points are done, 4 missing" in said
     assert "continue with: rayplay sweep run study.toml" in said
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{child}").exists()
+    wait_until(lambda: not Path(f"/proc/{child}").exists())
     assert list((tmp_path / "study.sweep" / "claims").iterdir()) == []
 
 

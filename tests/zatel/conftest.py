@@ -1,5 +1,7 @@
 """Traces of path tracing, a few warps long."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -40,8 +42,8 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     def keep(name: str, *parts: bytes | memoryview) -> None:
         objects[name] = b"".join(parts)
 
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.load_writable", load)
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.keep", keep)
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.holds", objects.__contains__)
-    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed.trim", lambda folder, most: None)
+    cache = SimpleNamespace(
+        load_writable=load, keep=keep, holds=objects.__contains__, trim=lambda folder, most: None
+    )  # fmt: skip
+    monkeypatch.setattr("rayplay.zatel.sample.kept.sealed", cache)  # of this module alone: machine code is kept
     return objects

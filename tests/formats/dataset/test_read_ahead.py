@@ -41,6 +41,6 @@ def test_no_more_than_asked_for_are_made_ahead_and_none_after_the_end() -> None:
 
     ahead = read_ahead(stream(), 4)
     assert next(ahead) == 0
-    assert seen.wait(10)
+    assert seen.wait(300)
     ahead.close()  # type: ignore[attr-defined]
     assert made == [0, 1, 2, 3, 4]

@@ -31,7 +31,7 @@ def compile_until(screen: Screen) -> None:
     """A compilation that lasts until something is said."""
     with event.trigger_event("numba:compile", data={}):
         assert not gc.isenabled()
-        assert screen.written.wait(30)
+        assert screen.written.wait(300)
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])

@@ -27,6 +27,7 @@ from rayplay.replay.plugin.load import load as load_plugin
 from rayplay.replay.results.metrics import Result
 from rayplay.replay.rt import deliver
 from rayplay.replay.run.driver import simulate
+from rayplay.replay.stuck import watchdog
 from rayplay.replay.testing import check_policy, digest, totals
 from tests.replay.conftest import load as load_op
 from tests.replay.conftest import write_micro
@@ -35,6 +36,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "policies"
 PUBLISHED = ("coherence_engine", "coop", "traversal_trend", "treelet_prefetch", "srrip", "ray_bypass")
 FILES = sorted(path.name for path in EXAMPLES.glob("*.py"))
 SMALL = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "l1.bytes=2048", "l1.ways=4", "sm.kernel_launch_cycles=0")
+PATIENCE_CYCLES = 20_000  # of a replay without progress; its latencies are some hundred cycles
 SPREAD = ("rt.mshr_entries=0", "l1.latency_cycles=20")
 
 
@@ -332,9 +334,10 @@ def never(state, own, sm, at):
     ],
 )  # fmt: skip
 def test_an_answer_that_cannot_be_reads_no_other_memory(
-    rays: Path, tmp_path: Path, hook: str, arguments: str, answer: int
+    rays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hook: str, arguments: str, answer: int
 ) -> None:
     """Every second answer is nonsense: the replay ends, or says why it cannot, and never leaves its arrays."""
+    monkeypatch.setattr(watchdog, "patience_cycles", lambda gpu: PATIENCE_CYCLES)
     policy = tmp_path / "nonsense.py"
     policy.write_text(f"""
 from rayplay.policy import default, hook

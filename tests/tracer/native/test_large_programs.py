@@ -1,5 +1,7 @@
 """A program too large to optimise is translated in pieces: the same results, and one object in the cache."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -26,9 +28,9 @@ def test_pieces_without_optimisation_are_the_same_program(monkeypatch: pytest.Mo
     monkeypatch.setattr(machine_code, "MOST_OPTIMISED", 0)
     monkeypatch.setattr(program, "PIECE_LETTERS", 1000)
     monkeypatch.setattr(machine_code, "content_key", lambda *_: "0" * 32)  # not the object of the whole
-    monkeypatch.setattr(machine_code.sealed, "load", lambda name: None)
     kept: dict[str, bytes] = {}
-    monkeypatch.setattr(machine_code.sealed, "keep", kept.__setitem__)
+    cache = SimpleNamespace(load=lambda name: None, keep=kept.__setitem__)
+    monkeypatch.setattr(machine_code, "sealed", cache)
     machine_code._compiled.cache_clear()
     try:
         pieces = trace()

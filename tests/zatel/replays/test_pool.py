@@ -96,7 +96,7 @@ if __name__ == "__main__":
         for future in as_completed(work):
             future.result()
 """
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 300.0
 
 
 def is_there(pid: int) -> bool:
@@ -133,7 +133,7 @@ def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> 
     (tmp_path / "parent.py").write_text(INTERRUPTED)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, str(tmp_path / "parent.py")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (2, "7\n"), done.stderr
     assert "leaked" not in done.stderr
     assert "Traceback" not in done.stderr
@@ -143,7 +143,7 @@ def test_work_that_fails_while_more_is_queued_ends_the_pool(tmp_path: Path) -> N
     (tmp_path / "interrupted_task.py").write_text(TASK)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
     command = [sys.executable, "-c", FAILING]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1048576 bytes refused\n" * 4, "")
 
 
@@ -152,7 +152,7 @@ def test_an_interrupt_at_any_step_of_the_pool_ends_it(tmp_path: Path, place: str
     (tmp_path / "parent.py").write_text(AT_ONCE)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(tmp_path / "parent.py"), place]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt"), done.stderr
     assert done.stderr.count("Traceback") == 1, done.stderr
 
