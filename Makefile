@@ -31,7 +31,7 @@ TUNER := docs/tuner/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper estimate-study policies correlate crisp tuner sweep test test-all check docs site bench cudamath fuzz reference lock audit clean
+.PHONY: help setup trace replay zatel report paper estimate-study policies correlate crisp tuner sweep test test-all lint check docs site bench cudamath fuzz reference lock audit clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -108,14 +108,16 @@ test: $(SETUP_TEST) $(CODE) ## create the environment and pass the everyday test
 test-all: $(SETUP_TEST) $(CODE) ## pass every test; ONLY=QUESTION: law, oracle, gate, twin, damage, process or outside
 	$(BIN)/python -m pytest $(TWO) -q $(if $(ONLY),-m $(ONLY))
 
+lint: $(SETUP_TEST) ## format, lint and types: what `make check` does before its tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
 # Tests that a page written by `make docs` is the code's.
 PAGES := tests/formats/schema/test_schema.py::test_the_page_is_current tests/replay/test_documentation.py::test_the_page_is_current \
   tests/tracer/opcodes/test_page.py::test_the_page_is_current tests/tracer/opcodes/test_page.py::test_the_page_of_optix_calls_is_current \
   tests/sweep/test_growth.py::test_the_page_has_the_keys_of_the_code
-check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources, links and currency of the pages
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+check: lint ## format, lint, types, import rules, words, sources, links and currency of the pages
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/docs $(PAGES)
 
 sweep: $(SETUP_TEST) $(CODE) ## the example study: 4 scenes x 24 designs into docs/sweep (minutes)

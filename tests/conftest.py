@@ -1,19 +1,26 @@
 """Fixtures that every package's tests share."""
 
 import os
+import signal
+import sys
 import threading
 import tomllib
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = tomllib.loads((ROOT / "tests" / "questions.toml").read_text())
 QUESTIONS: dict[str, list[str]] = TABLE["questions"]
 
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 settings.register_profile("ci", derandomize=True, database=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
@@ -48,6 +55,29 @@ def question_of(path: Path) -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files from what is produced now")
+
+
+@pytest.fixture(autouse=True)
+def a_process_that_stays_as_it_was() -> Iterator[None]:
+    """Fail a test that leaves its process changed, which other tests would depend on, and put back what can be."""
+    before = process_state()
+    variables = dict(os.environ)
+    yield
+    after = process_state()
+    os.environ |= variables
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    changed = {name: (was, after[name]) for name, was in before.items() if after[name] != was}
+    assert not changed, f"left changed in this process: {changed}"
+
+
+def process_state() -> dict[str, Any]:
+    """What of a process its tests share."""
+    os.umask(mask := os.umask(0o77))
+    variables = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    handlers = {number.name: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGXFSZ)}
+    numbers = {"float errors": np.geterr(), "recursion": sys.getrecursionlimit()}
+    return {"environment": variables, "folder": os.getcwd(), "umask": mask, "handlers": handlers, **numbers}
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ def made(out: Path, store: Path, *words: str) -> int:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("crisp")
+    made(found / "first", found / "store", "--workers", "1", "--only", "frames")  # compiles, if need be, once
     made(found / "one", found / "store", "--workers", "2")
     return found
 

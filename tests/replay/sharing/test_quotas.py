@@ -60,7 +60,7 @@ def watched(texts: list[str], gpu: Gpu, partition: str, values: list[str]) -> Wa
     return Watched(shared.joined.trace, gpu, read_characterisation(shared.joined.trace, None), sharing=shared)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.lists(KERNELS, min_size=1, max_size=3), min_size=2, max_size=3), st.sampled_from(names()),
     st.lists(st.integers(1, 5), min_size=3, max_size=3), st.integers(1, 60), st.sampled_from([1, 4]),
