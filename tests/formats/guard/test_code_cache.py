@@ -186,7 +186,7 @@ print(caller(1))
 
 
 def test_an_edit_of_a_file_outside_the_packages_makes_its_functions_new(tmp_path: Path) -> None:
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = os.environ | {"RAYPLAY_CACHE": str(tmp_path / "cache")}
     for number in (1, 7):
         (tmp_path / "mine.py").write_text(CALLER.format(number))
         command = [sys.executable, tmp_path / "mine.py"]

@@ -1,18 +1,17 @@
 """Control flow before lowering; machine code built on it equals the interpreter on any control flow."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.formats.guard import sealed
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
 from rayplay.tracer.emit import parts
 from tests.tracer.execution.test_warps import BARRIERS, CALLS
 from tests.tracer.harness.execution import HEADER, both
+from tests.tracer.harness.processors import translate_anew
 
 REGISTERS = 6
 OPERATIONS = (
@@ -79,24 +78,22 @@ def program(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_any_control_flow_runs_as_in_the_interpreter(
-    seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_any_control_flow_runs_as_in_the_interpreter(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops with several entries, exits from their middle, jumps into branches; every third time in many parts."""
     if seed % 3 == 0:
-        cut_into_small_parts(monkeypatch, tmp_path, 5 + seed)
+        cut_into_small_parts(monkeypatch, 5 + seed)
     out = both(program(seed), [np.zeros(50 * 16, np.uint32)], block=(50, 1, 1))
     assert out.counts.visits > 4
 
 
-def cut_into_small_parts(monkeypatch: pytest.MonkeyPatch, folder: Path, instructions: int) -> None:
+def cut_into_small_parts(monkeypatch: pytest.MonkeyPatch, instructions: int) -> None:
     monkeypatch.setattr(parts, "PART_INSTRUCTIONS", instructions)
-    monkeypatch.setattr(sealed, "cache_root", lambda: folder)  # code of whole functions must not be found
+    translate_anew(monkeypatch)  # code of whole functions must not be found
 
 
 @pytest.mark.parametrize("text", [BARRIERS, CALLS], ids=["barriers", "calls"])
-def test_parts_of_a_function_suspend_and_call(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    cut_into_small_parts(monkeypatch, tmp_path, 8)
+def test_parts_of_a_function_suspend_and_call(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_into_small_parts(monkeypatch, 8)
     arguments: list[np.ndarray | int] = [np.zeros(1024, np.uint32) for _ in range(text.count(".param .u64"))]
     both(text, arguments, grid=(2, 1, 1), block=(128, 1, 1))
 

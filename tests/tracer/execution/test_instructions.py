@@ -1,12 +1,10 @@
 """Every instruction on random and special values: machine code equals the interpreter, and known answers hold."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tests.tracer.harness.execution import both
-from tests.tracer.harness.processors import LEVELS, use
+from tests.tracer.harness.processors import LEVELS, translate_anew, use
 
 SPECIAL_32 = (
     0, 1, 2, 31, 32, 33, 63, 64, 255, 256, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFFFE, 0x00800000,
@@ -221,11 +219,11 @@ def test_known_answers(opcode: str, operands: str, words: list[int], expected: i
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("forms", [integer_forms(), float_forms(), conversion_forms()], ids=["int", "float", "cvt"])
 def test_code_for_every_level_of_processors_gives_the_same(
-    forms: list[tuple[str, str, str]], level: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    forms: list[tuple[str, str, str]], level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other instructions, the same bits."""
     use(level, monkeypatch)
-    monkeypatch.setenv("RAYPLAY_CACHE", str(tmp_path))
+    translate_anew(monkeypatch)
     words = np.concatenate([numbers(32, seed) for seed in (7, 8, 9)])
     doubles = np.concatenate([numbers(64, seed) for seed in (10, 11, 12)])
     both(program(forms), [words, doubles, np.zeros(len(forms) * THREADS, np.uint64)], block=(THREADS, 1, 1))

@@ -12,6 +12,7 @@ from rayplay.formats.laws.check import validate
 from rayplay.tracer import kernels
 from rayplay.tracer.launch import Summary, run_launch_file
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, GUARD_BYTES
+from tests.tracer.harness.processors import translate_anew
 
 FOLDER = Path(kernels.__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -154,6 +155,6 @@ def test_launches_of_breadth_first_search(traces: Callable[[str, str], Summary])
 
 
 def test_a_kernel_is_compiled_once_for_all_its_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rayplay.formats.guard.sealed.cache_root", lambda: tmp_path)
+    kept = translate_anew(monkeypatch)
     run_launch_file(FOLDER / "breadth_first_search.toml", tmp_path / "search.trace", progress=False)
-    assert len(list((tmp_path / "sealed" / "machine-code").glob("*.o"))) == 3
+    assert len(kept) == 3

@@ -1,7 +1,5 @@
 """A program too large to optimise is translated in pieces: the same results, and one object in the cache."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
 from rayplay.tracer.shading.config import PROGRAM_FOLDER, read_config
 from rayplay.tracer.shading.prepare import Sampling, prepare_image
+from tests.tracer.harness.processors import translate_anew
 
 
 def trace() -> MemorySink:
@@ -28,9 +27,7 @@ def test_pieces_without_optimisation_are_the_same_program(monkeypatch: pytest.Mo
     monkeypatch.setattr(machine_code, "MOST_OPTIMISED", 0)
     monkeypatch.setattr(program, "PIECE_LETTERS", 1000)
     monkeypatch.setattr(machine_code, "content_key", lambda *_: "0" * 32)  # not the object of the whole
-    kept: dict[str, bytes] = {}
-    cache = SimpleNamespace(load=lambda name: None, keep=kept.__setitem__)
-    monkeypatch.setattr(machine_code, "sealed", cache)
+    kept = translate_anew(monkeypatch)
     machine_code._compiled.cache_clear()
     try:
         pieces = trace()

@@ -1,7 +1,6 @@
 """Merges of bits under a select on every level of x86-64, and the guard against LLVM's wrong truth tables."""
 
 import itertools
-from pathlib import Path
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -11,7 +10,7 @@ from rayplay.tracer.lower import compile as jit
 from rayplay.tracer.native.cpu import Cpu
 from rayplay.tracer.native.ternary_logic import fenced, is_suspect, is_suspect_object
 from tests.tracer.harness.execution import both
-from tests.tracer.harness.processors import LEVELS, use
+from tests.tracer.harness.processors import LEVELS, translate_anew, use
 
 KERNEL = """
 .visible .entry k(.param .u64 one, .param .u64 two, .param .u64 out)
@@ -66,11 +65,9 @@ def numbers() -> list[np.ndarray]:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("form", FORMS)
-def test_the_sign_of_one_number_and_the_rest_of_another(
-    form: str, level: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_sign_of_one_number_and_the_rest_of_another(form: str, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use(level, monkeypatch)
-    monkeypatch.setenv("RAYPLAY_CACHE", str(tmp_path))
+    translate_anew(monkeypatch)
     x, y = numbers()
     outcome = both(KERNEL.replace("MERGE", FORMS[form]), [x, y, np.zeros(len(x), np.uint32)], block=(len(x), 1, 1))
     merged = outcome.buffers[2].view(np.float32)[: len(ANSWERS)]
@@ -78,12 +75,10 @@ def test_the_sign_of_one_number_and_the_rest_of_another(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_without_fences_code_without_avx512_is_right(
-    form: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_fences_code_without_avx512_is_right(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second guard alone."""
     monkeypatch.setattr(jit, "fenced", lambda text: text)
-    test_the_sign_of_one_number_and_the_rest_of_another(form, "avx512", monkeypatch, tmp_path)
+    test_the_sign_of_one_number_and_the_rest_of_another(form, "avx512", monkeypatch)
 
 
 def made(text: str) -> bytes:
