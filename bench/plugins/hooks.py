@@ -159,50 +159,39 @@ print(json.dumps([found, digest(result)]))
 """
 
 
-def run_in(root: Path, cache: Path | None, script: str, *words: Any) -> Any:
-    """Output, as JSON, of a script in a process that runs the engine in a folder; ``cache``: its own, if any."""
-    own = {"RAYPLAY_CACHE": str(cache)} if cache else {}
-    environment = os.environ | {"PYTHONPATH": str(root)} | own
+def run_in(root: Path, cache: Path, script: str, *words: Any) -> Any:
+    """Output, as JSON, of a script in a process that runs the engine in a folder, with a cache of its own."""
+    environment = os.environ | {"PYTHONPATH": str(root), "RAYPLAY_CACHE": str(cache)}
     command = [sys.executable, "-c", script, *map(str, words)]
     done = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
-DESCRIBE = """
-import hashlib, json, pickle, sys
-from llvmlite import binding
-from rayplay.formats.guard.sealed import load as loaded, sealed_root
-
-def described(name):
-    _, payload = pickle.loads(loaded(name))
-    library = next(each for each in payload if isinstance(each, tuple) and len(each) == 3 and each[1] == "object")
-    code = b"".join(each.data() for each in binding.ObjectFileRef.from_data(library[2][0]).sections() if each.is_text())
-    return [len(code), hashlib.sha256(code).hexdigest()]
-
-found = {}
-"""
-COMPILE = f"""{DESCRIBE}
+COMPILE = """
+import sys
 from numba import typeof
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.engine.quantum import separate_calls
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation
-from rayplay.replay.jit.separate import DISPATCHERS, compile_function
+from rayplay.replay.jit.separate import compile_function
 trace = open_trace(sys.argv[1])
 engine = Machine(trace, load("mobile"), read_characterisation(trace, None)).engine()
 for function, given in separate_calls(typeof(engine)):
-    module = function.__module__.rpartition(".")[2]
-    if module in sys.argv[2:]:
+    if function.__module__.rpartition(".")[2] in sys.argv[2:]:
         compile_function(function, given)
-        cache, target = DISPATCHERS[function]._cache, DISPATCHERS[function].targetctx
-        name = cache._name(cache._index_key(given, target.codegen()))
-        found.setdefault(module + "." + function.__qualname__, []).append(described(name))
-print(json.dumps(found))
 """
-CODE = f"""{DESCRIBE}
+CODE = """
+import hashlib, json, pickle
+from llvmlite import binding
+from rayplay.formats.guard.sealed import load, sealed_root
+found = {}
 for path in sorted(sealed_root().glob("numba-replay-*/*/*")):
-    found.setdefault(path.parent.name.rpartition("-")[0], []).append(described(str(path.relative_to(sealed_root()))))
+    _, payload = pickle.loads(load(str(path.relative_to(sealed_root()))))
+    library = next(each for each in payload if isinstance(each, tuple) and len(each) == 3 and each[1] == "object")
+    code = b"".join(each.data() for each in binding.ObjectFileRef.from_data(library[2][0]).sections() if each.is_text())
+    found.setdefault(path.parent.name.rpartition("-")[0], []).append([len(code), hashlib.sha256(code).hexdigest()])
 print(json.dumps(found))
 """
 Code = dict[str, list[list[Any]]]
@@ -213,10 +202,10 @@ def code(root: Path, cache: Path) -> Code:
     return run_in(root, cache, CODE)  # type: ignore[no-any-return]
 
 
-def code_of(root: Path, cache: Path | None, modules: Sequence[str]) -> Code:
-    """Machine code of the engine's entry points in these modules (``partition``, ``unit``), compiled where the cache,
-    or without one the user's, lacks it."""
-    return run_in(root, cache, COMPILE, ROOT / "traces" / "sample.trace", *modules)  # type: ignore[no-any-return]
+def code_of(root: Path, cache: Path, modules: Sequence[str]) -> Code:
+    """Compile the engine's entry points in these modules (``partition``, ``unit``); their machine code."""
+    run_in(root, cache, COMPILE + "print(0)", ROOT / "traces" / "sample.trace", *modules)
+    return code(root, cache)
 
 
 def main() -> None:

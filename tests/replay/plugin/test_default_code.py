@@ -12,8 +12,10 @@ INSTRUCTION_BYTES = 16  # of one that clears a number on the stack, and of the p
 @pytest.mark.later
 def test_the_engine_is_the_same_machine_code_as_without_hooks(tmp_path: Path) -> None:
     """Memory partitions (hooks of L2 and DRAM) byte for byte; the RT unit with at most one instruction more a call."""
-    with_hooks = code_of(ROOT, None, ["partition", "unit"])  # which other tests have compiled
-    without = code_of(copied(tmp_path / "bare"), tmp_path / "cache", ["partition", "unit"])
+    bare = copied(tmp_path / "bare")
+    with_hooks, without = (
+        code_of(root, tmp_path / f"cache-{root.name}", ["partition", "unit"]) for root in (ROOT, bare)
+    )
     assert with_hooks["partition.advance"] == without["partition.advance"]
     (size, _), (size_without, _) = with_hooks["unit.run"][0], without["unit.run"][0]
     assert size_without > 50_000
