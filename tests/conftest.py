@@ -2,13 +2,12 @@
 
 import os
 import signal
-import sys
 import threading
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -58,26 +57,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(autouse=True)
-def a_process_that_stays_as_it_was() -> Iterator[None]:
-    """Fail a test that leaves its process changed, which other tests would depend on, and put back what can be."""
-    before = process_state()
-    variables = dict(os.environ)
-    yield
-    after = process_state()
-    os.environ |= variables
-    for name in os.environ.keys() - variables.keys():
-        del os.environ[name]
-    changed = {name: (was, after[name]) for name, was in before.items() if after[name] != was}
-    assert not changed, f"left changed in this process: {changed}"
+def own_process_state() -> Iterator[None]:
+    """What a test leaves changed in its process is no other test's."""
+    with process_as_it_was():
+        yield
 
 
-def process_state() -> dict[str, Any]:
-    """What of a process its tests share."""
+@contextmanager
+def process_as_it_was() -> Iterator[None]:
+    """Put back environment, folder, umask, float errors and handlers of signals as they are before the block."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGXFSZ)
+    variables, folder, errors = dict(os.environ), os.getcwd(), np.geterr()
+    handlers = {number: signal.getsignal(number) for number in numbers}
     os.umask(mask := os.umask(0o77))
-    variables = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    handlers = {number.name: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGXFSZ)}
-    numbers = {"float errors": np.geterr(), "recursion": sys.getrecursionlimit()}
-    return {"environment": variables, "folder": os.getcwd(), "umask": mask, "handlers": handlers, **numbers}
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - variables.keys():
+            del os.environ[name]
+        os.environ |= variables
+        os.chdir(folder)
+        os.umask(mask)
+        np.seterr(**errors)
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A test that replaces a name reaches the module that it means, and no other.
+"""Tests do not reach each other: what one replaces is of the module that it means, what it leaves is put back.
 
 ``monkeypatch.setattr("rayplay.a.b.sealed.keep", ...)`` replaces ``keep`` of ``sealed`` for all of its users in this
 process: machine code that is compiled meanwhile goes where only facts of ``b`` should. The name ``sealed`` of ``b``
@@ -7,13 +7,18 @@ itself is replaced instead.
 
 import ast
 import importlib
+import os
+import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+
+from tests.conftest import process_as_it_was
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(path for path in (ROOT / "tests").rglob("*.py") if "setattr(" in path.read_text())
@@ -84,3 +89,19 @@ def test_no_name_of_a_shared_module_is_replaced_through_another(path: Path) -> N
 def test_such_a_name_is_found(call: str, wrong: bool) -> None:
     [(_, name)] = replaced(ast.parse(call))
     assert through_another(name) == wrong
+
+
+def test_what_a_test_leaves_in_its_process_is_put_back(tmp_path: Path) -> None:
+    def state() -> tuple[Any, ...]:
+        os.umask(mask := os.umask(0))
+        return dict(os.environ), os.getcwd(), mask, np.geterr(), signal.getsignal(signal.SIGINT)
+
+    before = state()
+    with process_as_it_was():
+        os.environ |= {"RAYPLAY_MAX_WARPS": "7", "HOME": "elsewhere"}
+        os.chdir(tmp_path)
+        os.umask(0o123)
+        np.seterr(all="raise")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert all(one != other for one, other in zip(state(), before, strict=True))
+    assert state() == before
