@@ -41,7 +41,7 @@ def call_problems(
 
     index, most = HIGHEST.get(name, (len(arguments), 0))
     count = arguments[index] if index < len(arguments) else None
-    if isinstance(count, Immediate) and not 0 <= count.bits <= most:
+    if isinstance(count, Immediate) and _is_constant(count, "u") and not 0 <= count.bits <= most:
         yield f"'{name}' takes at most {most} as argument {index}, not {count.bits}"
 
 

@@ -81,7 +81,7 @@ def prepare_image(
     functions = find_programs(config, modules, place)
     symbol = params_symbol(config.params_symbol, config.params, modules, place)
     if symbol:
-        require_listed(functions, modules, symbol, config.params, place)
+        require_listed(tuple(functions), modules, symbol, config.params, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure, bvh)
     buffers = upload_scene(scene, memory)
