@@ -20,7 +20,7 @@ def require_listed(
     """
     listed = {byte for field in params for byte in range(field.offset, field.offset + field.bytes)}
     variable = max((m.variables[symbol] for m in modules if symbol in m.variables), key=lambda v: v.bytes)
-    end = -(-max(listed, default=-1) - 1) // variable.align * -variable.align
+    end = -(-(max(listed, default=-1) + 1) // variable.align) * variable.align
     for module, function in with_called(programs, modules, Taken()):
         for i in function.body:
             at = f"{module.source_name}:{i.position.line}"
