@@ -1,5 +1,6 @@
 """Faults in calls of OptiX's device interface: names, numbers of registers and their types, kinds of program."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from rayplay.ptx.ir import Function, Immediate, Module, Operand, Position, Register, Symbol
@@ -11,6 +12,8 @@ from rayplay.ptx.text.names import Hints
 Found = tuple[Position, str]
 BITS = {"u": 32, "f": 32, "l": 64}
 TYPES = {"u": "u32", "f": "f32", "l": "u64"}
+WORDS = re.compile("payload|attribute|trace|traverse|invoke|report|throw|exception_detail")
+"""Calls with payload words, attributes or details, which are 32 bits of any type."""
 
 
 def call_problems(
@@ -51,7 +54,7 @@ def _register(name: str, register: str, letter: str, declared: str | None) -> It
         return
     if (bits := 8 * TYPE_BYTES[declared]) != BITS[letter]:
         yield f"'{name}' takes {BITS[letter]} bits where '{register}' has {bits}"
-    elif not register_fits(TYPES[letter], declared):
+    elif not register_fits(TYPES[letter], declared) and not (letter == "u" and WORDS.search(name)):
         yield f"'{name}' takes a .{TYPES[letter]} where '{register}' is a .{declared}"
 
 
