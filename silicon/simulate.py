@@ -1,7 +1,11 @@
-"""The suite on GPU descriptions: each launch traced once, replayed on every GPU, cycles of a launch for its clock."""
+"""The suite on GPU descriptions: each launch traced once, replayed on every GPU, cycles of a launch for its clock.
+
+A micro-benchmark has a trace and a replay of its own: addresses, caches and open rows are the same whichever others are
+asked for, and so is its value.
+"""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import numpy as np
 from rayplay import ptx
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.ptx.ir import Module
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.run.driver import simulate
 from rayplay.silicon.suite import Micro, program, suite
@@ -61,14 +66,16 @@ def simulate_suite(gpus: Sequence[Gpu], only: Sequence[str] = ()) -> dict[str, l
 
 
 class TracedSuite:
-    """Micro-benchmarks, traced once for each number of SMs, in a folder that goes with this object.
+    """Micro-benchmarks, each traced once (those of a whole GPU once for each number of SMs), in a folder that goes with
+    this object.
 
     only  their quantities; empty for all.
     """
 
     def __init__(self, only: Sequence[str] = ()) -> None:
         self.chosen = [micro for micro in suite() if not only or micro.quantity in only]
-        self.places: dict[int, tuple[Path, list[tuple[int, int]]]] = {}
+        self.module = ptx.parse(program(), "suite.ptx")
+        self.traces: dict[tuple[str, int], tuple[Path, tuple[int, int]]] = {}
 
     def __enter__(self) -> "TracedSuite":
         self.folder = tempfile.TemporaryDirectory(prefix="rayplay-suite-")
@@ -79,39 +86,39 @@ class TracedSuite:
 
     def replay(self, gpu: Gpu) -> list[Simulated]:
         """The micro-benchmarks on a GPU."""
-        if not self.chosen:
-            return []
-        sms = gpu.sm.count if any(micro.ctas for micro in self.chosen) else 1
-        if sms not in self.places:
-            trace = Path(self.folder.name) / f"suite-{sms}.trace"
-            self.places[sms] = trace, trace_suite(self.chosen, trace, sms)
-        trace, places = self.places[sms]
-        return list(_values(self.chosen, places, trace, gpu))
+        return [Simulated(micro.quantity, micro.unit, self._value(micro, gpu)) for micro in self.chosen]
+
+    def _value(self, micro: Micro, gpu: Gpu) -> float:
+        key = micro.quantity, gpu.sm.count if micro.ctas else 1
+        if key not in self.traces:
+            trace = Path(self.folder.name) / f"{len(self.traces)}.trace"
+            self.traces[key] = trace, trace_micro(self.module, micro, trace, key[1])
+        trace, (few, many) = self.traces[key]
+        kernels = simulate(trace, gpu).kernels
+        cycles = (kernels["end_cycle"] - kernels["start_cycle"]).tolist()
+        of = dict(zip(kernels["kernel_id"].tolist(), cycles, strict=True))
+        return micro.value(of[few], of[many], micro.passes, gpu.sm.count)
 
 
-def trace_suite(chosen: Sequence[Micro], out: Path, sms: int = 1) -> list[tuple[int, int]]:
-    """Write one trace of the launches of micro-benchmarks; returns the numbers of each one's two timed launches."""
-    module, numbering, places = ptx.parse(program(), "suite.ptx"), Numbering(), []
+def trace_micro(module: Module, micro: Micro, out: Path, sms: int = 1) -> tuple[int, int]:
+    """Write a trace of a micro-benchmark's launches; returns the numbers of its two timed ones."""
+    numbering, memory, timed = Numbering(), DeviceMemory(), []
     with TraceWriter(out, {"command": "correlate", "inputs": {}}) as writer:
-        memory = DeviceMemory()
-        for micro in chosen:
-            pair = []
-            for kernel, steps in zip(micro.kernels, micro.steps, strict=True):
-                data = memory.allocate(8 * micro.buffer_words(sms) + 8, name="data of a chase")
-                if micro.stride_bytes and micro.cold:
-                    _link(memory, data, micro)
-                runs = [(kernel, micro.grid(sms), micro.threads, steps, micro.seed)]
-                if micro.stride_bytes and not micro.cold:
-                    runs.insert(0, ("link", 1, 1, 8 * micro.words // micro.stride_bytes, micro.stride_bytes))
-                out_address = memory.allocate(OUT_BYTES, name="results")
-                for entry, ctas, threads, count, seed in runs:
-                    numbers = (*((v, 8) for v in (out_address, data)), *((v, 4) for v in (count, seed)))
-                    params = tuple(v.to_bytes(size, "little") for v, size in numbers)
-                    launch = ComputeLaunch(module, entry, (ctas, 1, 1), (threads, 1, 1), params, memory)
-                    run_compute_launch(launch, writer, progress=False, numbering=numbering)
-                pair.append(numbering.kernels - 1)
-            places.append((pair[0], pair[1]))
-    return places
+        for kernel, steps in zip(micro.kernels, micro.steps, strict=True):
+            data = memory.allocate(8 * micro.buffer_words(sms) + 8, name="data of a chase")
+            if micro.stride_bytes and micro.cold:
+                _link(memory, data, micro)
+            runs = [(kernel, micro.grid(sms), micro.threads, steps, micro.seed)]
+            if micro.stride_bytes and not micro.cold:
+                runs.insert(0, ("link", 1, 1, 8 * micro.words // micro.stride_bytes, micro.stride_bytes))
+            out_address = memory.allocate(OUT_BYTES, name="results")
+            for entry, ctas, threads, count, seed in runs:
+                numbers = (*((v, 8) for v in (out_address, data)), *((v, 4) for v in (count, seed)))
+                params = tuple(v.to_bytes(size, "little") for v, size in numbers)
+                launch = ComputeLaunch(module, entry, (ctas, 1, 1), (threads, 1, 1), params, memory)
+                run_compute_launch(launch, writer, progress=False, numbering=numbering)
+            timed.append(numbering.kernels - 1)
+    return timed[0], timed[1]
 
 
 def _link(memory: DeviceMemory, data: int, micro: Micro) -> None:
@@ -120,13 +127,3 @@ def _link(memory: DeviceMemory, data: int, micro: Micro) -> None:
     count = micro.words // step
     cells = memory.view(data, np.uint64, micro.words)
     cells[::step] = data + np.roll(np.arange(count, dtype=np.uint64), -1) * np.uint64(micro.stride_bytes)
-
-
-def _values(chosen: Sequence[Micro], places: Sequence[tuple[int, int]], trace: Path, gpu: Gpu) -> Iterator[Simulated]:
-    kernels = simulate(trace, gpu).kernels
-    cycles = dict(
-        zip(kernels["kernel_id"].tolist(), (kernels["end_cycle"] - kernels["start_cycle"]).tolist(), strict=True)
-    )
-    for micro, (few, many) in zip(chosen, places, strict=True):
-        value = micro.value(cycles[few], cycles[many], micro.passes, gpu.sm.count)
-        yield Simulated(micro.quantity, micro.unit, value)

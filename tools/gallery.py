@@ -78,6 +78,7 @@ REORDERS = (
     ("1 warp, free", ("window_warps=1",)),
     ("8 warps, free", ("window_warps=8",)),
     ("8 warps by program, free", ("window_warps=8", "key=program")),
+    ("8 warps by hint, free", ("window_warps=8", "key=hint")),
     ("8 warps, 64 B a thread, sort of 100 cycles", ("window_warps=8", "state_bytes=64", "sort_cycles=100")),
     ("32 warps, free", ("window_warps=32",)),
 )

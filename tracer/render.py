@@ -15,7 +15,6 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.digest import file_digest
-from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.text import confined
 from rayplay.tracer.bvh.build import Structure
 from rayplay.tracer.bvh.parents import parent_table
@@ -188,9 +187,7 @@ def _bound(scene: Scene, request: Request) -> vulkansim.Bound | slang.Bound | No
     if request.program.is_dir():
         return vulkansim.bind_folder(request.program, request.config, scene)
     if is_shader(request.program):
-        if request.config is not None:
-            raise UserError(f"{request.config}: {request.program} is bound by its own declarations, not by a file")
-        return slang.bind_shader(request.program, scene)
+        return slang.bind_shader(request.program, scene, request.config)
     return None
 
 
@@ -249,7 +246,7 @@ def program_files(request: Request) -> list[Path]:
     if request.program.is_dir():
         return [*folder_files(request.program), *([request.config] if request.config else [])]
     if is_shader(request.program):
-        return [request.program]
+        return [request.program, *([request.config] if request.config else [])]
     config = config_of(request)
     read = read_config(config)
     arrays = [

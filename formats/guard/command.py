@@ -36,9 +36,12 @@ class _SetLimit(argparse.Action):
             parser.error(str(error))
 
 
-class _SetInstructions(_SetLimit):
+class _SetInstructions(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        super().__call__(parser, namespace, f"{INSTRUCTIONS.name}={values}", option_string)
+        try:
+            INSTRUCTIONS.put_in_force(values, str(option_string))
+        except UserError as error:
+            parser.error(str(error))
 
 
 def add_instructions(*parsers: argparse.ArgumentParser) -> None:

@@ -44,9 +44,10 @@ class Limit:
         text = os.environ.get(self.variable)
         return self.default if text is None else self._number(text, self.variable)
 
-    def put_in_force(self, text: str) -> None:
-        """Replace the limit in this process and its children; ``UserError`` unless it is a whole number."""
-        os.environ[self.variable] = str(self._number(text, f"--limit {self.name}"))
+    def put_in_force(self, text: str, option: str = "") -> None:
+        """Replace the limit in this process and its children; ``UserError``, which names the option, unless it is a
+        whole number."""
+        os.environ[self.variable] = str(self._number(text, option or f"--limit {self.name}"))
 
     def _number(self, text: str, place: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) < 19):

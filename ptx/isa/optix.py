@@ -33,6 +33,8 @@ GROUPS = {
 STATES = {
     "built": "",
     "none": "answers 0: no scene here has one",
+    "static": "answers 0, as for the handle of another kind of transform",
+    "motion": "structures with motion are not built",
     "micromaps": "opacity micromaps and displaced triangles are not built",
     "traverse-data": "hits made from a driver's data, without a traversal, are not built",
     "footprints": "texture footprints are not built",
@@ -40,6 +42,9 @@ STATES = {
     "memory": "the memory of an acceleration structure is not laid out as OptiX's",
 }  # fmt: skip
 """States of calls, and why one is refused or what it answers."""
+
+ANSWER_0 = ("none", "static")
+"""States of calls that are accepted and answer 0."""
 
 CALLS = """
 1 all     built  u     -     get_launch_index_@ get_launch_dimension_@ undef_value
@@ -63,10 +68,10 @@ CALLS = """
 3 all     built  l     l     get_instance_child_from_handle get_instance_transform_from_handle
 3 all     built  l     l     get_instance_inverse_transform_from_handle
 3 all     built  l     lu    get_instance_traversable_from_ias
-3 all     none   l     l     get_static_transform_from_handle get_matrix_motion_transform_from_handle
-3 all     none   l     l     get_srt_motion_transform_from_handle
-3 all     none   u     l     get_gas_motion_step_count
-3 all     none   f     l     get_gas_motion_time_begin get_gas_motion_time_end
+3 all     static l     l     get_static_transform_from_handle get_matrix_motion_transform_from_handle
+3 all     static l     l     get_srt_motion_transform_from_handle
+3 all     motion u     l     get_gas_motion_step_count
+3 all     motion f     l     get_gas_motion_time_begin get_gas_motion_time_end
 3 all     memory l     l     get_gas_ptr_from_handle
 4 throws  built  l     u     call_direct_callable
 4 traces  built  l     u     call_continuation_callable
@@ -156,6 +161,14 @@ COUNTED = """
 4 throws  built  -     uu+   throw_exception_
 """
 """Calls after which a block ends, for each number of words from 0 to 8, which ``+`` stands for."""
+_TRACED, _INVOKED = 16, 1
+HIGHEST = {
+    **dict.fromkeys(("_optix_get_payload", "_optix_set_payload"), (0, MOST_PAYLOAD_REGISTERS - 1)),
+    **dict.fromkeys(("_optix_trace_typed_32", "_optix_hitobject_traverse"), (_TRACED, MOST_PAYLOAD_REGISTERS)),
+    "_optix_hitobject_invoke": (_INVOKED, MOST_PAYLOAD_REGISTERS),
+    "_optix_hitobject_get_attribute": (0, MOST_ATTRIBUTES - 1),
+}
+"""Argument that numbers or counts payload words or attributes, and the most that it may be."""
 _RAY = "lf9u5"
 _PROGRAM = re.compile(rf"__({'|'.join(KINDS.values())})__")
 _LETTERS = {word: letter for letter, word in KINDS.items()}
@@ -182,7 +195,7 @@ class Intrinsic:
     @property
     def is_refused(self) -> bool:
         """Whether no program that makes the call is run."""
-        return self.state not in ("built", "none")
+        return self.state not in ("built", *ANSWER_0)
 
 
 def kind_of_program(name: str) -> str:

@@ -115,7 +115,7 @@ class _Verifier:
             return
         name = call.target.name
         if name.startswith(PREFIX):
-            yield from call_problems(name, call.results, call.arguments, self.operands.bits, self.hint)
+            yield from call_problems(name, call.results, call.arguments, self.operands.declared, self.hint)
             return
         callee = self.module.functions.get(name)
         if callee is None:

@@ -197,10 +197,15 @@ class OperandChecks:
         if not same and not register_fits(wanted.type, declared, True):
             yield f"'{register.name}' must be a .{wanted.type} register, it is .{declared}"
 
+    def declared(self, register: ir.Register) -> str | None:
+        """The type of a declared register, of an element for a vector."""
+        declared = self.function.registers.get(register.name)
+        return None if declared is None else declared.rpartition(".")[2]
+
     def bits(self, register: ir.Register) -> int | None:
         """The bits of a declared register."""
-        declared = self.function.registers.get(register.name)
-        return None if declared is None else 8 * TYPE_BYTES[declared.rpartition(".")[2]]
+        declared = self.declared(register)
+        return None if declared is None else 8 * TYPE_BYTES[declared]
 
     # --- predicates ---------------------------------------------------------------------------------------------
     def _predicates(self, operand: ir.Operand) -> Iterator[str]:

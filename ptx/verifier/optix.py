@@ -1,23 +1,29 @@
-"""Faults in calls of OptiX's device interface: names, numbers of registers and their widths, kinds of program."""
+"""Faults in calls of OptiX's device interface: names, numbers of registers and their types, kinds of program."""
 
+import re
 from collections.abc import Callable, Iterator
 
-from rayplay.ptx.ir import Function, Module, Operand, Position, Register
-from rayplay.ptx.isa.optix import ANY, INTRINSICS, PREFIX, kind_of_program, words_of
+from rayplay.ptx.ir import Function, Immediate, Module, Operand, Position, Register, Symbol
+from rayplay.ptx.isa.optix import ANY, HIGHEST, INTRINSICS, PREFIX, kind_of_program, words_of
+from rayplay.ptx.isa.types import register_fits
+from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints
 
 Found = tuple[Position, str]
 BITS = {"u": 32, "f": 32, "l": 64}
+TYPES = {"u": "u32", "f": "f32", "l": "u64"}
+WORDS = re.compile("payload|attribute|trace|traverse|invoke|report|throw|exception_detail")
+"""Calls with payload words, attributes or details, which are 32 bits of any type."""
 
 
 def call_problems(
     name: str,
     results: tuple[Operand, ...],
     arguments: tuple[Operand, ...],
-    bits: Callable[[Register], int | None],
+    declared: Callable[[Register], str | None],
     hint: Hints,
 ) -> Iterator[str]:
-    """Problems of one call by itself; ``bits`` is the width of a register, None where it is not declared."""
+    """Problems of one call by itself; ``declared`` is the type of a register, None where it has none."""
     intrinsic = INTRINSICS.get(name)
     if intrinsic is None:
         yield f"'{name}' is not a known function of the OptiX interface{hint(name, INTRINSICS)}"
@@ -29,9 +35,36 @@ def call_problems(
             yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
             continue
         for operand, letter in zip(given, wanted, strict=True):
-            width = bits(operand) if isinstance(operand, Register) else None
-            if width is not None and width != BITS[letter] and isinstance(operand, Register):
-                yield f"'{name}' takes {BITS[letter]} bits where '{operand.name}' has {width}"
+            if isinstance(operand, Register):
+                yield from _register(name, operand.name, letter, declared(operand))
+            elif what == "results":
+                yield f"'{name}' gives its results to registers, not to a constant"
+            elif not _is_constant(operand, letter):
+                yield f"'{name}' takes a .{TYPES[letter]} here, which the argument is not"
+
+    index, most = HIGHEST.get(name, (len(arguments), 0))
+    count = arguments[index] if index < len(arguments) else None
+    if isinstance(count, Immediate) and _is_constant(count, "u") and not 0 <= count.bits <= most:
+        yield f"'{name}' takes at most {most} as argument {index}, not {count.bits}"
+
+
+def _register(name: str, register: str, letter: str, declared: str | None) -> Iterator[str]:
+    """A register against a letter of ``ptx.isa.optix``."""
+    if declared is None:
+        return
+    if (bits := 8 * TYPE_BYTES[declared]) != BITS[letter]:
+        yield f"'{name}' takes {BITS[letter]} bits where '{register}' has {bits}"
+    elif not register_fits(TYPES[letter], declared) and not (letter == "u" and WORDS.search(name)):
+        yield f"'{name}' takes a .{TYPES[letter]} where '{register}' is a .{declared}"
+
+
+def _is_constant(operand: Operand, letter: str) -> bool:
+    """Whether an argument that is no register has the bits of a letter of ``ptx.isa.optix``."""
+    if isinstance(operand, Symbol):
+        return letter == "l"
+    if not isinstance(operand, Immediate) or (operand.kind == "int") == (letter == "f"):
+        return False
+    return letter == "f" or -(1 << BITS[letter] - 1) <= operand.bits < 1 << BITS[letter]
 
 
 def kind_problems(module: Module) -> Iterator[Found]:

@@ -1,4 +1,9 @@
-"""Scheduler policies: which of the warps that may issue does. The one place to add a policy.
+"""Scheduler policies: which of the warps that may issue does.
+
+The one place to add a policy that chooses by age, slot and the warp that issued last: its row in ``POLICIES``, its tag,
+and its line in ``preferred``, ``in_turn``, ``youngest_first`` or ``pick``. One that keeps a state of its own also has a
+place where that changes, as ``two-level`` (``warps``, ``pipeline.two_level``), ``rrr`` and ``limited``
+(``pipeline.issue``) have.
 
 A policy prefers some warps by the bit of the warp that issued last, and takes the first of them; where none of these
 may issue, it takes the first of all, ``gty`` the last. Masks are in the order in which a scheduler looks at its warps,
@@ -52,10 +57,16 @@ def in_turn(policy: int) -> bool:
 
 
 @inlined
+def youngest_first(policy: int) -> bool:
+    """Whether a policy takes the youngest warp where it prefers none, and not the oldest."""
+    return bool(policy == GTY)
+
+
+@inlined
 def pick(policy: int, able: int, last: int) -> int:
     """Bit of the warp that issues: ``able`` is a mask in the order of the policy, not 0."""
     first = preferred(policy, able, last)
-    if (policy == GTY) & (first == 0):
+    if youngest_first(policy) & (first == 0):
         return highest_bit(able)
     return lowest_bit(first | able & -np.int64(first == 0))  # all for 0: no branch, which is a toss-up
 

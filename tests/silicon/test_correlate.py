@@ -124,3 +124,11 @@ def test_a_latency_of_the_description_is_the_latency_of_the_suite() -> None:
     changes = (["lsu.shared_latency_cycles=20"], ["lsu.shared_latency_cycles=27"])
     found = [simulate_suite([load("rtx2060", change)], ["shared_load"])["rtx2060"][0] for change in changes]
     assert found[1].value - found[0].value == 7
+
+
+def test_a_quantity_does_not_depend_on_its_company() -> None:
+    """Neither addresses nor caches of one micro-benchmark reach another one."""
+    gpu, names = load("rtx2060", ["sm.count=2"]), ["l1_hit", "l2_hit", "l2_read"]
+    (together,) = simulate_suite([gpu], names).values()
+    alone = [simulate_suite([gpu], [name])[gpu.name][0] for name in names]
+    assert together == alone

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.flow.spin import spins
 from rayplay.ptx.graph import post_order
-from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Operand, Register
 from rayplay.ptx.isa.optix import INTRINSICS, STATES, kind_of_program
+from rayplay.ptx.isa.types import elements
 from rayplay.ptx.program import Program, link
 from rayplay.ptx.text.names import outside_registers
+from rayplay.tracer.abi.trace_frame import KNOWN_FLAGS, UNKNOWN_FLAGS
 from rayplay.tracer.link.explicit import explicit
 from rayplay.tracer.link.functions import (
     KEPT,
@@ -26,7 +28,7 @@ from rayplay.tracer.link.functions import (
 from rayplay.tracer.link.layout import layout
 from rayplay.tracer.link.scalarise import scalar_function, scalar_module
 from rayplay.tracer.link.variables import SharedVariables
-from rayplay.tracer.meaning.optix import CALLABLE_CALLS
+from rayplay.tracer.meaning.optix import CALLABLE_CALLS, TRACE_CALL, trace_arguments
 
 RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
 
@@ -159,6 +161,24 @@ def refuse_unbuilt(functions: list[tuple[Module, Function]]) -> None:
             if intrinsic is not None and intrinsic.is_refused:
                 place = f"{module.source_name}:{i.position.line}:{i.position.column}"
                 raise UserError(f"{place}: {i.callee} (tier T{intrinsic.tier}) is refused: {STATES[intrinsic.state]}")
+            if TRACE_CALL.fullmatch(i.callee) and (flags := _constant_flags(function, i) & ~KNOWN_FLAGS):
+                place = f"{module.source_name}:{i.position.line}:{i.position.column}"
+                raise UserError(f"{place}: {i.callee} with the ray flag {flags:#x} is refused: {UNKNOWN_FLAGS}")
+
+
+def _constant_flags(function: Function, call: Instruction) -> int:
+    """Ray flags of a trace call that are a constant, or a register that one ``mov`` of a constant writes; else 0."""
+    flags = dict(trace_arguments(call)).get("flags")
+    if isinstance(flags, Register):
+        writers = [i for i in function.body if flags in (i.call.results if i.call else _first(i))]
+        is_moved = len(writers) == 1 and writers[0].opcode == "mov" and writers[0].guard is None
+        flags = writers[0].operands[1] if is_moved else None
+    return flags.bits & 0xFFFFFFFF if isinstance(flags, Immediate) else 0
+
+
+def _first(i: Instruction) -> tuple[Operand | None, ...]:
+    """The first operand, or its registers."""
+    return elements(i.operands[0]) if i.operands else ()
 
 
 def _callables(function: Function, programs: list[tuple[Module, Function]]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import re
 
 from rayplay.ptx.ir import Instruction, Operand
-from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.ptx.isa.optix import ANSWER_0, INTRINSICS
 from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT, STATUS
 from rayplay.tracer.abi.words import MODE, REPORT
 
@@ -40,7 +40,7 @@ GETTERS = frozenset(
     name for name, intrinsic in INTRINSICS.items() if not intrinsic.ends_block and not intrinsic.is_refused
 )
 """Calls that read or write records of the running program and go on."""
-ABSENT = frozenset(name for name in GETTERS if INTRINSICS[name].state == "none")
+ABSENT = frozenset(name for name in GETTERS if INTRINSICS[name].state in ANSWER_0)
 """Those that answer 0."""
 _AXES = [(what, axis) for what in ("origin", "direction") for axis in "xyz"]
 _WORLD = {f"get_world_ray_{what}_{axis}": f"{what}_{axis}" for what, axis in _AXES}

@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from rayplay.ptx.isa.optix import GROUPS, INTRINSICS, KINDS, PREFIX, STATES, Intrinsic
+from rayplay.ptx.isa.optix import ANSWER_0, GROUPS, INTRINSICS, KINDS, PREFIX, STATES, Intrinsic
 
 HEAD = """\
 # Calls of OptiX's device interface
@@ -15,9 +15,9 @@ This page is made from `ptx/isa/optix.py` by `make docs`; a test fails when it d
 machine code read the same table.
 
 Of **{all} names** of releases 7.0 to 9.1, **{built} run**, {none} more are accepted and answer 0 (no scene here has
-ribbons, `rocaps` curves or motion), and {refused} are refused before anything runs, with file, line, name and tier. A
-call is checked where its program is loaded: the number of its results and arguments, their widths, and the kind of
-program in which it stands, also in functions that programs call by name.
+ribbons or `rocaps` curves, and every transform is an instance's), and {refused} are refused before anything runs, with
+file, line, name and tier. A call is checked where its program is loaded: the number of its results and arguments, their
+types, and the kind of program in which it stands, also in functions that programs call by name.
 
 - **results**, **arguments**: `u` a 32-bit integer, `l` a 64-bit one, `f` an f32; `f9` is nine, `*` any number.
 - **in**: kinds of program: {kinds}.
@@ -31,6 +31,10 @@ What the calls mean here, where OptiX leaves it open:
 
 - A **reorder** is recorded as an instruction of the trace, with the hint of each lane (table `hints`), and moves no
   thread. A replay carries it out where a GPU has a window ([replay](../replay.md#reordered-threads)).
+- **Motion and opacity micromaps**: no structure has them. Ray times are passed on, and every time has the same
+  geometry. A ray flag outside the eight of OptiX 7.0, such as 0x400 (micromaps of two states) or one of Direct3D and
+  Vulkan that skips triangles or procedural primitives, is refused: a constant before anything runs, others where a
+  ray has them.
 - A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
 - A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and
@@ -59,7 +63,7 @@ def _state(intrinsic: Intrinsic) -> str:
 def page() -> str:
     """The text of docs/programs/calls.md."""
     states = [intrinsic.state for intrinsic in INTRINSICS.values()]
-    built, none = states.count("built"), states.count("none")
+    built, none = states.count("built"), sum(state in ANSWER_0 for state in states)
     kinds = ", ".join(f"`{letter}` {word.replace('_', ' ')}" for letter, word in KINDS.items())
     head = HEAD.format(all=len(states), built=built, none=none, refused=len(states) - built - none, kinds=kinds)
     return head + "\n".join(_rows()) + "\n" + TAIL

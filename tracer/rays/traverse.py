@@ -13,7 +13,17 @@ from typing import cast
 import numpy as np
 from numba import types
 
-from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FLAG_NO_CLOSEST_HIT, FRAME, HIT, NO_PROGRAM, STATUS, VERDICT
+from rayplay.tracer.abi.trace_frame import (
+    FLAG_FIRST_HIT,
+    FLAG_NO_CLOSEST_HIT,
+    FRAME,
+    HIT,
+    KNOWN_FLAGS,
+    NO_PROGRAM,
+    STATUS,
+    UNKNOWN_FLAGS,
+    VERDICT,
+)
 from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
 from rayplay.tracer.native.jit import callback, compiled, entry_point
@@ -27,10 +37,12 @@ from rayplay.tracer.rays.state import MOST_KEPT, STATE, Context, make_context, o
 __all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
 
 ERROR_MISS_INDEX = -3
+ERROR_FLAGS = -5
 ERRORS = {
     walk.ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
     walk.ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
     ERROR_MISS_INDEX: "a ray selected a miss record beyond the shader binding table",
+    ERROR_FLAGS: f"a ray has a flag beyond 0xff: {UNKNOWN_FLAGS}",
     walk.ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
 }
 """What a negative result of ``traverse_lane`` means."""
@@ -60,6 +72,8 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
     shared = open_context(context)
     status, count = get(lane, FRAME.status), 0
     if status == STATUS.start:
+        if get(lane, FRAME.flags) & ~np.uint32(KNOWN_FLAGS):
+            return ERROR_FLAGS
         put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
         store_u32(log, load_u32(shared.block_row + 4 * shared.top_block))
         if shared.distance_log:

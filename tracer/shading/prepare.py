@@ -21,6 +21,7 @@ from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.built_in import with_built_in
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.fields import pack_fields, params_symbol
+from rayplay.tracer.shading.listed import require_listed
 from rayplay.tracer.shading.scene_tables import mentioned, scene_tables
 from rayplay.tracer.shading.table import ShaderTable, build_table, find_programs, geometry_kind
 from rayplay.tracer.shading.upload import SceneBuffers, camera_values, upload_scene
@@ -79,6 +80,8 @@ def prepare_image(
     config, modules = with_built_in(config, modules, scene)
     functions = find_programs(config, modules, place)
     symbol = params_symbol(config.params_symbol, config.params, modules, place)
+    if symbol:
+        require_listed(tuple(functions), modules, symbol, config.params, place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure, bvh)
     buffers = upload_scene(scene, memory)

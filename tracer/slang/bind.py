@@ -1,23 +1,25 @@
 """Compiled shaders bound to a scene: what fills each parameter follows from its type and its name.
 
 A scene fills acceleration structures; the picture the texture or buffer that shaders write; fields of constant buffers
-and plain values have the names of launch parameters, buffers the names of a scene's data (docs/programs/shaders.md).
+and plain values have the names of launch parameters, or values from a file; buffers have the names of a scene's data
+(docs/programs/shaders.md).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.strict import check_choice
+from rayplay.formats.guard.nearest import hint
+from rayplay.formats.guard.strict import check_choice, read
 from rayplay.ptx import parse
 from rayplay.ptx.ir import Module
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.images import Image, place_surface
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import LAUNCH_SOURCES, HitGroup, ProgramConfig, Record
-from rayplay.tracer.shading.fields import Field, pack_fields
+from rayplay.tracer.shading.fields import Field, WrittenField, pack_fields, place_fields
 from rayplay.tracer.slang.compile import compile_shader
 from rayplay.tracer.vulkansim.scene_data import SOURCES
 
@@ -27,6 +29,13 @@ SCALARS = {
     "uint16": "u16", "int16": "i16", "uint8": "u8", "int8": "i8",
 }  # fmt: skip
 PIXEL_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """``values`` of plain parameters, by name, and of members of constant buffers, by ``BUFFER.NAME``."""
+
+    values: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,11 +62,12 @@ class Bound:
         return made
 
 
-def bind_shader(path: Path, scene: Scene) -> Bound:
-    """Compile a file of shaders and bind it to a scene.
+def bind_shader(path: Path, scene: Scene, file: Path | None = None) -> Bound:
+    """Compile a file of shaders and bind it to a scene; ``file`` has values of parameters that no scene fills.
 
-    Raises ``UserError`` for what does not compile, and for a parameter that nothing fills.
+    Raises ``UserError`` for what does not compile, for a parameter that nothing fills, and for a value of none.
     """
+    values = read(_File, file).values if file else {}
     compiled = compile_shader(path)
     module = parse(compiled.ptx, str(path))
     parameters = compiled.reflection.get("parameters", [])
@@ -65,14 +75,21 @@ def bind_shader(path: Path, scene: Scene) -> Bound:
     constants: dict[str, tuple[Field, ...]] = {}
     buffers: dict[str, tuple[str, int]] = {}
     for parameter in parameters:
-        fields += _fields(parameter, f"{path}: {parameter['name']}", constants, buffers)
+        fields += _fields(parameter, f"{path}: {parameter['name']}", constants, buffers, values)
+    known = [f.name for f in fields] + [f"{name}.{f.name}" for name, members in constants.items() for f in members]
+    for name in values:
+        check_choice(name, known, f"{file}: values")
     if not any(field.source in ("picture", "image") for field in fields):
         raise UserError(f"{path}: must have a RWTexture2D<float4> or a RWStructuredBuffer<float4> image, found none")
     return Bound(module, _config(path, module, tuple(fields)), scene, constants, buffers, str(path))
 
 
 def _fields(
-    parameter: dict[str, Any], place: str, constants: dict[str, tuple[Field, ...]], buffers: dict[str, tuple[str, int]]
+    parameter: dict[str, Any],
+    place: str,
+    constants: dict[str, tuple[Field, ...]],
+    buffers: dict[str, tuple[str, int]],
+    values: Mapping[str, Any],
 ) -> Iterator[Field]:
     """The members of the launch parameters that one parameter of the shaders is."""
     name, kind, offset = parameter["name"], parameter["type"], parameter["binding"]["offset"]
@@ -92,10 +109,12 @@ def _fields(
         yield Field(name, "u64", offset + 8, source=f"{name} count")
     elif kind["kind"] == "constantBuffer":
         members = kind["elementType"].get("fields", [])
-        constants[name] = tuple(_value(member, f"{place}.{member['name']}") for member in members)
+        constants[name] = tuple(
+            _value(member, f"{place}.{member['name']}", values.get(f"{name}.{member['name']}")) for member in members
+        )
         yield Field(name, "pointer", offset, source=f"{name} constants")
     elif kind["kind"] in ("scalar", "vector"):
-        yield _value(parameter, place)
+        yield _value(parameter, place, values.get(name))
     else:
         raise UserError(f"{place}: a parameter of this kind, {shape or kind['kind']}, is not bound")
 
@@ -105,10 +124,15 @@ def _require_pixels(kind: dict[str, Any], place: str) -> None:
         raise UserError(f"{place}: what shaders write must be the picture, of float4")
 
 
-def _value(member: dict[str, Any], place: str) -> Field:
-    """A value that a launch parameter fills."""
+def _value(member: dict[str, Any], place: str, given: Any) -> Field:
+    """A value that a launch parameter fills, or the given one."""
     name, type_name = member["name"], _type(member["type"], place)
-    check_choice(name, LAUNCH_SOURCES, f"{place}: launch parameters")
+    if given is not None:
+        (placed,) = place_fields((WrittenField(name=name, type=type_name, value=given),), {}, place)
+        return replace(placed, offset=member["binding"]["offset"])
+    if name not in LAUNCH_SOURCES:
+        raise UserError(f"{place}: must have a value in a file (--program-config), or be called as a launch parameter; "
+                        f"{hint(name, LAUNCH_SOURCES)}")  # fmt: skip
     if type_name != LAUNCH_SOURCES[name]:
         raise UserError(f"{place}: must have the type {LAUNCH_SOURCES[name]}, found {type_name}")
     return Field(name, type_name, member["binding"]["offset"], source=name)

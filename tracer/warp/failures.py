@@ -5,6 +5,7 @@ import numpy as np
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import INSTRUCTIONS
 from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.optix import PREFIX
 from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import BARRIER_STATE, MACHINE, PROGRESS, STOP, WARP
@@ -13,10 +14,12 @@ from rayplay.tracer.warp.arrays import LaunchState
 
 
 def place_of(state: LaunchState) -> str:
-    """Place at which a launch stopped: kernel, file, line, opcode."""
+    """Place at which a launch stopped: kernel, file, line, opcode with a call of OptiX's interface."""
     owner, index = state.linked.at(int(state.warps.machine[MACHINE.suspend_instruction]))
     instruction = owner.function.body[index]
-    return f"{state.shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
+    called = f" {instruction.callee}" if instruction.callee.startswith(PREFIX) else ""
+    what = instruction.full_opcode + called
+    return f"{state.shape.name}: {owner.module.source_name}:{instruction.position.line}: {what}"
 
 
 def note_outside(state: LaunchState) -> None:
@@ -58,7 +61,7 @@ def failure(state: LaunchState, code: int) -> UserError:
     what = {
         STOP.illegal_address: _illegal(state, address % 2**64) if code == STOP.illegal_address else "",
         STOP.trapped: "stops the program",
-        STOP.exception: f"throws exception {address}, and no exception program is bound",
+        STOP.exception: f"throws exception {(address + 2**31) % 2**32 - 2**31}, and no exception program is bound",
         STOP.bad_call: f"calls {address % 2**64:#x}, which is not the address of a function of the launch",
         STOP.bad_signature: "calls a function that has parameters or results of other sizes than the call says",
         STOP.stack_overflow: "calls are nested too deep: "

@@ -134,7 +134,7 @@ def choose_warp(core: pipe.Pipeline, sm: int, row: int, able: int, last: int) ->
             return -1
     if policies.in_turn(core.policy) or policies.preferred(core.policy, able, last):
         return policies.pick(core.policy, able, last)
-    return by_age(core, sm, able, -1 if core.policy == policies.GTY else 1)
+    return by_age(core, sm, able, -1 if policies.youngest_first(core.policy) else 1)
 
 
 @inlined

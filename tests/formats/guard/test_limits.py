@@ -1,5 +1,6 @@
 """Each limit holds at n - 1, n and n + 1, before memory is taken, and its message names what raises it."""
 
+import argparse
 import json
 import lzma
 import re
@@ -14,7 +15,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.convert import convert
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.exchange.accelsim.files import read_list
-from rayplay.formats.guard.command import run
+from rayplay.formats.guard.command import add_instructions, run
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.guard.limits import LIMITS, Limit
 from rayplay.formats.guard.text import read_toml
@@ -238,6 +239,14 @@ def test_the_flag_that_a_message_names_raises_the_limit(sample, tmp_path, monkey
 def test_a_limit_that_is_none(sample: Path, monkeypatch, capsys, given: str, message: str) -> None:
     assert run_to_the_end(monkeypatch, "show", str(sample), "--limit", given) == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_the_option_that_was_given_is_the_one_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_instructions(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--max-instructions", "nan"])
+    assert "error: --max-instructions: must be a whole number of " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["formats", "ptx", "replay", "tracer", "zatel"])

@@ -60,6 +60,16 @@ OPTIX_BROKEN = [
     ("call (%r1), _optix_get_launch_index_w, ();", "not a known function of the OptiX interface (did you mean"),
     ("call (%r1, %r2), _optix_get_launch_index_x, ();", "has 1 results, the call gives 2"),
     ("call (%rd1), _optix_get_launch_index_x, ();", "takes 32 bits where '%rd1' has 64"),
+    ("call (%f1), _optix_get_launch_index_x, ();", "takes a .u32 where '%f1' is a .f32"),
+    ("call (%fd1), _optix_get_sbt_data_ptr_64, ();", "takes a .u64 where '%fd1' is a .f64"),
+    ("call (%p1), _optix_get_launch_index_x, ();", "takes 32 bits where '%p1' has 8"),
+    ("{ .reg .u32 %w; call (%w), _optix_get_ray_tmin, (); }", "takes a .f32 where '%w' is a .u32"),
+    ("call (5), _optix_get_launch_index_x, ();", "gives its results to registers"),
+    ("call (%r1), _optix_get_payload, (32);", "takes at most 31 as argument 0, not 32"),
+    ("call _optix_set_payload, (-1, %r1);", "takes at most 31 as argument 0, not -1"),
+    ("call (%r1), _optix_get_payload, (0f3F800000);", "takes a .u32 here"),
+    ("call (%r1), _optix_get_payload, (4294967296);", "takes a .u32 here"),
+    ("call (%r1), _optix_report_intersection_0, (1, 0);", "takes a .f32 here"),
 ]  # fmt: skip
 VALID = [
     "ld.global.u8 %r1, [%rd1];", "st.global.u16 [%rd1], %r1;", "cvt.u8.u32 %rs1, %r1;", "mov.b32 %r1, %f1;",
@@ -81,7 +91,7 @@ VALID = [
 def test_mistakes_have_a_place_and_a_sentence(wrap, body, sentence) -> None:
     problems = [str(problem) for problem in verify(parse(wrap(body), "k.ptx"))]
     assert len(problems) == 1, problems
-    assert re.match(r"k\.ptx:(12:1|4:1): ", problems[0])
+    assert re.match(r"k\.ptx:(12:\d+|4:1): ", problems[0])
     assert sentence in problems[0]
 
 

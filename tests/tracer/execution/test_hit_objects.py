@@ -247,6 +247,7 @@ def test_an_exception_ends_its_lanes_and_runs_its_program(tmp_path: Path) -> Non
     prepared = prepare(tmp_path, text, BOUND, plain_scene())
     for backend in ("machine", "interpreter"):
         with pytest.raises(
-            UserError, match=r"test\.ptx:\d+: call: lane 4 throws exception 9, and no exception program"
+            UserError,
+            match=r"test\.ptx:\d+: call _optix_throw_exception_\d: lane 4 throws exception 9, and no exception program",
         ):
             words_of(prepared, backend)

@@ -16,7 +16,17 @@ from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.scenes.description import Material, Scene, Texture
-from tests.tracer.harness.optix_programs import HEAD, SET_RAY, both, prepare, program, scene, store, trace
+from tests.tracer.harness.optix_programs import (
+    HEAD,
+    SET_RAY,
+    both,
+    prepare,
+    program,
+    scene,
+    store,
+    trace,
+    words_of,
+)
 
 MOST_LEVELS = 3
 LEVEL_WORD, LEVEL_WORDS = 20, 8
@@ -160,14 +170,19 @@ def test_getters_follow_the_rules(folder: Path, chains: list[list[np.ndarray]], 
     assert (words[:, 63] == 0).any() or not any(np.isfinite(nearest(what, x)) for x in range(32))
 
 
+NO_PROGRAM = '[[hit_group]]\ngeometry = "triangles"\n'
 REFUSED = sorted(name for name, intrinsic in INTRINSICS.items() if intrinsic.is_refused)
 
 
-@pytest.mark.parametrize("name", ["_optix_get_gas_ptr_from_handle", "_optix_get_microtriangle_vertex_data"])
+@pytest.mark.parametrize("name", [
+    "_optix_get_gas_ptr_from_handle", "_optix_get_microtriangle_vertex_data", "_optix_get_gas_motion_step_count",
+    "_optix_get_gas_motion_time_begin", "_optix_get_gas_motion_time_end",
+])  # fmt: skip
 def test_a_refused_call_is_named_with_line_and_tier(folder: Path, name: str) -> None:
     intrinsic = INTRINSICS[name]
     assert name in REFUSED
-    results = ", ".join(f"%{'l' if letter == 'l' else 'f'}{k + 1}" for k, letter in enumerate(intrinsic.outputs))
+    letters = {"u": "r", "l": "l", "f": "f"}
+    results = ", ".join(f"%{letters[letter]}{k + 1}" for k, letter in enumerate(intrinsic.outputs))
     hit = program("closesthit", f"    call ({results}), {name}, ({'%l1' if intrinsic.inputs else ''});")
     text = program("raygen", SET_RAY + trace()) + program("miss", "") + hit
     bound = '[[miss]]\nprogram = "__miss__test"\n' + RECORDS
@@ -175,6 +190,45 @@ def test_a_refused_call_is_named_with_line_and_tier(folder: Path, name: str) -> 
     prepared = prepare(folder, text, bound, scene([np.eye(3, 4, dtype=np.float32)], [()]))
     with pytest.raises(UserError, match=rf"test\.ptx:{line}:\d+: {name} \(tier T{intrinsic.tier}\) is refused: "):
         both(prepared)
+
+
+@pytest.mark.parametrize("name", ["_optix_trace_typed_32", "_optix_hitobject_traverse"])
+@pytest.mark.parametrize("flags", ["1024", "%r9"])
+def test_a_constant_flag_that_is_not_built_is_refused_before_anything_runs(folder: Path, name: str, flags: str) -> None:
+    text = program("raygen", SET_RAY + "mov.u32 %r9, 0x404;\n" + trace(name, flags=flags)) + program("miss", "")
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    prepared = prepare(folder, text, '[[miss]]\nprogram = "__miss__test"\n' + NO_PROGRAM, what)
+    line = 1 + (HEAD + text).split(name)[0].count("\n")
+    message = rf"test\.ptx:{line}:\d+: {name} with the ray flag 0x400 is refused: opacity micromaps \(0x400\)"
+    with pytest.raises(UserError, match=message):
+        both(prepared)
+
+
+@pytest.mark.parametrize("backend", ["machine", "interpreter"])
+@pytest.mark.parametrize("flag", [0x100, 0x400])
+def test_a_ray_with_a_flag_that_is_not_built_ends_the_launch(folder: Path, backend: str, flag: int) -> None:
+    by_lane = f"setp.eq.u32 %p1, %r1, 5; selp.b32 %r9, {flag}, 5, %p1;\n"
+    text = program("raygen", SET_RAY + by_lane + trace(flags="%r9")) + program("miss", "")
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    prepared = prepare(folder, text, '[[miss]]\nprogram = "__miss__test"\n' + NO_PROGRAM, what)
+    line = 1 + (HEAD + text).split("_optix_trace_typed_32")[0].count("\n")
+    message = rf"test\.ptx:{line}: call _optix_trace_typed_32: lane 5: a ray has a flag beyond 0xff"
+    with pytest.raises(UserError, match=message):
+        words_of(prepared, backend)
+
+
+def test_the_handle_of_an_instance_is_no_other_transform(folder: Path) -> None:
+    names = ("static_transform", "matrix_motion_transform", "srt_motion_transform")
+    body = "call (%l3), _optix_get_transform_list_handle, (0);\n" + "".join(
+        f"call (%l4), _optix_get_{name}_from_handle, (%l3);\n{store(4 + 2 * k, '%l4')}" for k, name in enumerate(names)
+    )
+    hit = program("closesthit", store(0, "%l3") + body + store(2, "%l3"))
+    text = program("raygen", SET_RAY + trace()) + program("miss", "") + hit
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    words = both(prepare(folder, text, '[[miss]]\nprogram = "__miss__test"\n' + RECORDS, what))
+    met = words[:, 2:4].any(axis=1)
+    assert met.any()
+    assert not words[met, 4:10].any()
 
 
 def test_a_call_in_a_program_of_another_kind_is_a_problem() -> None:

@@ -130,6 +130,40 @@ def test_the_launch_parameters_must_be_found_and_must_fit(tmp_path: Path) -> Non
         symbol(config_of(tmp_path, more), module, "m")
 
 
+LISTED = """params_symbol = "params"
+params = [{ name = "image", type = "pointer" }, { name = "x", type = "u32", value = 7 }]
+"""
+READS = {
+    "ld.const.u32 %r9, [params+8];": "",
+    "mov.u64 %l9, whole; ld.const.u64 %l9, [%l9+16];": "",
+    "ld.const.v2.u32 {%r9, %r10}, [params+8];": "reads bytes 12 to 15 of params, which no member of params in ",
+    "ld.const.u64 %l9, [params+16];": "reads bytes 16 to 23 of params",
+    "mov.u64 %l9, params; ld.const.u64 %l9, [%l9+16];": "takes the address of params, and params in ",
+    "call helper, ();": "reads bytes 20 to 23 of params",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READS)
+def test_launch_parameters_that_are_read_are_listed(tmp_path: Path, read: str) -> None:
+    path = tmp_path / "test.toml"
+    symbol = "whole" if "whole" in read else "params"
+    path.write_text(
+        LISTED.replace('"params"', f'"{symbol}"')
+        + '[raygen]\nprogram = "__raygen__test"\n[[hit_group]]\ngeometry = "triangles"\n'
+    )
+    helper = ".func helper()\n{ .reg .b32 %w; ld.const.u32 %w, [params+20]; ret; }\n"
+    body = f".visible .entry __raygen__test()\n{{ .reg .b32 %r<11>; .reg .b64 %l<10>;\n{read} ret; }}\n"
+    module = ptx.parse(HEAD + helper.replace(".func", ".const .align 8 .b8 whole[16];\n.func") + body, "test.ptx")
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    if READS[read]:
+        text = HEAD + "\n" + helper + body
+        line = 1 + text[: text.index("ld.const.u32 %w" if "call" in read else read)].count("\n")
+        with pytest.raises(UserError, match=rf"test\.ptx:{line}: {READS[read]}"):
+            prepare_image(what, module, read_config(path), Sampling(32, 1), place=str(path))
+    else:
+        prepare_image(what, module, read_config(path), Sampling(32, 1), place=str(path))
+
+
 def test_records_have_a_header_and_stand_at_one_stride(tmp_path: Path) -> None:
     second = NORMALS[NORMALS.index("[[hit_group]]") :].replace("value = 0.25", "value = 0.75")
     config = config_of(tmp_path, NORMALS + second)

@@ -3,6 +3,7 @@
 The compilers are packages that no extra of the tests brings: without them the tests that compile are skipped.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,15 @@ import pytest
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.render import Request, Summary, render_scene
+from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
 from rayplay.tracer.shader import read_shaders
+from rayplay.tracer.shading.prepare import Sampling, prepare_image
 from rayplay.tracer.shading.upload import pixel_rays
+from rayplay.tracer.slang import bind as binding
 from rayplay.tracer.slang import compile as compilers
-from rayplay.tracer.slang.bind import bind_shader
-from rayplay.tracer.slang.compile import find_nvrtc, find_slangc, is_shader
+from rayplay.tracer.slang.bind import Bound, bind_shader
+from rayplay.tracer.slang.compile import Compiled, find_nvrtc, find_slangc, is_shader
 
 HITS = Path(__file__).parents[1] / "data" / "hits.slang"
 IMAGE = "RWTexture2D<float4> image;\n"
@@ -124,7 +128,7 @@ REFUSED = {
     "struct P { float3 x; };\n" + RAYGEN + "{ P p; CallShader(0, p); image[uint2(0)] = float4(p.x, 1); }":
         "'CallShader' must not be used: callable shaders have no CUDA form",
     "uniform float exposure;\n" + RAYGEN + "{ image[uint2(0)] = exposure; }":
-        "exposure: launch parameters: unknown name 'exposure'",
+        "exposure: must have a value in a file (--program-config), or be called as a launch parameter",
     "uniform float width;\n" + RAYGEN + "{ image[uint2(0)] = width; }": "width: must have the type u32, found f32",
     "StructuredBuffer<float4> sphere;\n" + RAYGEN + "{ image[uint2(0)] = sphere[0]; }":
         "sphere: buffers of a scene: unknown name 'sphere'; did you mean 'spheres'?",
@@ -145,6 +149,73 @@ def test_a_refusal_is_one_line(tmp_path: Path, text: str) -> None:
         bind_shader(program, load("cornell"))
     assert str(caught.value).startswith(f"{program}: ")
     assert REFUSED[text] in str(caught.value)
+
+
+COMPILED = """
+.version 8.0
+.target sm_75
+.address_size 64
+.const .align 8 .b8 SLANG_globalParams[32];
+.visible .entry __raygen__main()
+{
+    .reg .b32 %r<4>; .reg .b64 %l<6>;
+    call (%r1), _optix_get_launch_index_x, ();
+    ld.const.u64 %l1, [SLANG_globalParams];
+    mul.wide.u32 %l2, %r1, 16; add.u64 %l1, %l1, %l2;
+    ld.const.u32 %r2, [SLANG_globalParams+16];
+    st.global.u32 [%l1], %r2;
+    ld.const.u64 %l3, [SLANG_globalParams+24];
+    ld.global.u32 %r3, [%l3+4];
+    st.global.u32 [%l1+4], %r3;
+    ret;
+}
+"""
+NUMBER = {"kind": "scalar", "scalarType": "float32"}
+FLOATS = {"kind": "vector", "elementCount": 4, "elementType": NUMBER}
+PIXELS = {"kind": "resource", "baseShape": "structuredBuffer", "access": "readWrite", "resultType": FLOATS}
+PAIR = {"kind": "vector", "elementCount": 2, "elementType": NUMBER}
+BLOCK = {
+    "kind": "constantBuffer",
+    "elementType": {"fields": [{"name": "tint", "type": PAIR, "binding": {"offset": 0}}]},
+}
+PARAMETERS = [
+    {"name": name, "type": kind, "binding": {"offset": offset}}
+    for name, kind, offset in (("image", PIXELS, 0), ("exposure", NUMBER, 16), ("frame", BLOCK, 24))
+]
+
+
+def bound_with(folder: Path, values: str, monkeypatch: pytest.MonkeyPatch) -> Bound:
+    """What ``COMPILED`` is bound to with a file of values, its compiler left out."""
+    file = folder / "values.toml"
+    file.write_text(values)
+    monkeypatch.setattr(binding, "compile_shader", lambda path: Compiled(COMPILED, {"parameters": PARAMETERS}))
+    return bind_shader(folder / "mine.slang", load("cornell"), file)
+
+
+def test_a_file_fills_what_no_scene_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = bound_with(tmp_path, '[values]\nexposure = 1.5\n"frame.tint" = [0.25, 3]', monkeypatch)
+    prepared = prepare_image(bound.scene, bound.module, bound.config, Sampling(32, 1), own=bound.place)
+    run_image_launch(prepared.launch, None, progress=False)
+    picture = prepared.launch.memory.view(prepared.image_address, np.float32, (32, 4))
+    assert (picture[:, :2] == [1.5, 3]).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("exposure = 1", "mine.slang: frame.tint: must have a value in a file"),
+        (
+            '"frame.tint" = [1, 2]\nexposure = 1\nexposre = 2',
+            "values.toml: values: unknown name 'exposre'; did you mean",
+        ),
+        ('"frame.tint" = [1, 2, 3]\nexposure = 1', "frame.tint[0].value: must be 2 numbers of type f32x2"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        bound_with(tmp_path, f"[values]\n{values}", monkeypatch)
 
 
 def test_glsl_is_refused_and_other_files_are_not_ours() -> None:
