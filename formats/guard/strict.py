@@ -95,11 +95,13 @@ def shown(raw: Any) -> str:
 
 def _like_list(wanted: Any, raw: Any) -> str:
     """The list that a text without brackets may stand for: ``, such as [3, 2]``."""
-    items = raw.split(",") if isinstance(raw, str) and len(raw) <= LONGEST_SHOWN else [raw]
-    if wanted is int and all(type(each) is int or isinstance(each, str) and each.strip().isdecimal() for each in items):
-        return f", such as {[int(each) for each in items]}"
-    if wanted is str and isinstance(raw, str) and all(each.strip().isidentifier() for each in items):
-        return f", such as {json.dumps([each.strip() for each in items])}"
+    texts = [text.strip() for text in str(raw).split(",")]
+    if len(str(raw)) > LONGEST_SHOWN:
+        return ""
+    if wanted is int and all(text.isdecimal() for text in texts):
+        return f", such as {[int(text) for text in texts]}"
+    if wanted is str and isinstance(raw, str) and all(text.isidentifier() for text in texts):
+        return f", such as {json.dumps(texts)}"
     return ""
 
 

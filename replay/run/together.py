@@ -89,6 +89,9 @@ def class_lines(result: Result) -> list[str]:
         cycles, passes, slowdown = int(table["cycles"][row]), int(table["passes"][row]), float(table["slowdown"][row])
         slower = f", {slowdown:.4g} x its {int(table['alone_cycles'][row]):,} alone" if slowdown else ""
         lines.append(f"{name}: done once at cycle {cycles:,}{slower}; {passes} x in all ({table['trace'][row]})")
+    if "weighted_speedup" in result.summary:
+        speedup, fairness = (result.value(name) for name in DEFINITIONS)
+        lines.append(f"weighted speed-up {speedup:.4g}, fairness {fairness:.4g}")
     return lines + grant_lines(result)
 
 
