@@ -61,7 +61,7 @@ def of_gpu(assignments: Sequence[str]) -> list[str]:
 
 
 def expect_none(assignments: Sequence[str]) -> None:
-    """``UserError`` for an assignment that changes a partition, where there is none."""
+    """``UserError`` for an assignment that changes a partition, of a replay without one."""
     for assignment in assignments:
         if assignment.startswith(PREFIX):
             raise UserError(f"--set {assignment}: needs --partition, whose values it changes")

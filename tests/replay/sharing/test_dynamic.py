@@ -86,7 +86,7 @@ def test_water_goes_to_the_class_with_least_of_its_best() -> None:
 
 
 def test_water_does_not_flow_past_the_best_rate() -> None:
-    """Parts that raise no rate stay free; those that do so together are given together, or not at all."""
+    """Parts that raise no rate stay free; parts that raise it together are given together, or not at all."""
     assert slicer.fill_water(np.array([[10, 5, 5, 5], [8, 9, 9, 9]]), [1, 1]) == [1, 2]
     assert slicer.fill_water(np.array([[5, 4, 10, 10], [9, 10, 10, 10]]), [1, 1]) == [3, 1]
     assert slicer.fill_water(np.array([[5, 4, 4, 10], [8, 10, 10, 10]]), [1, 1]) == [1, 2]
@@ -121,7 +121,7 @@ def test_the_end_of_any_kernel_puts_a_decision_off_as_released(restarts: str, du
     assert chooser.due == due
     assert isinstance(chooser.decide(observed(due, rates)), Plan)
     assert chooser.kernel_ended({"graphics"}, observed(170, rates)) is None
-    assert chooser.due == slicer.NEVER, "only what is in reset_on begins another sampling"
+    assert chooser.due == slicer.NEVER, "only events of reset_on begin another sampling"
 
 
 def test_the_slicer_samples_decides_and_samples_again() -> None:

@@ -111,7 +111,7 @@ def test_slowdowns_are_of_the_whole_gpu(tmp_path: Path) -> None:
     assert result.value("weighted_speedup") == 2 * 30 / 31
     assert result.value("fairness") == 1
     assert class_lines(result)[-1] == "weighted speed-up 1.935, fairness 1"
-    assert len(class_lines(together(names, load("mobile", GPU)))) == 2, "without the classes alone there is none"
+    assert len(class_lines(together(names, load("mobile", GPU)))) == 2, "no speed-up without each class alone"
 
 
 def test_traces_have_address_spaces_of_their_own(tmp_path: Path, op: Any, load_op: Callable[..., Any]) -> None:
