@@ -160,8 +160,10 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     from rayplay.replay.launch.selection import Selection
     from rayplay.replay.run.driver import simulate
     from rayplay.replay.run.progress import Heartbeat
+    from rayplay.replay.sharing.rules import expect_none
     from rayplay.replay.timeline.watch import Watch, parse_cycles
 
+    expect_none(arguments.assignments)
     trace = open_trace(arguments.trace)
     gpu = load(arguments.gpu, arguments.assignments, arguments.plugin).scaled(arguments.scale)
     for line in notes(arguments.gpu):

@@ -11,6 +11,7 @@ import numpy as np
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import hint
 from rayplay.formats.schema.column import STRING
 from rayplay.formats.schema.trace import STAGES
 from rayplay.tracer.graphics.shaders import BUILT_IN, read_shaders
@@ -23,7 +24,7 @@ from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.drawn import drawn
 from rayplay.tracer.scenes.gltf.file import files_of
 from rayplay.tracer.scenes.instances import records_of, with_instances
-from rayplay.tracer.scenes.resolve import data_folder, scene_files
+from rayplay.tracer.scenes.resolve import data_folder, is_unknown, known_names, scene_files
 from rayplay.tracer.scenes.textured import TexturedScene, read_textured
 from rayplay.tracer.shading.picture import write_png
 
@@ -114,6 +115,8 @@ def load_drawn(name: str) -> tuple[TexturedScene, Camera, list[Path]]:
     """
     path = textured_file(name)
     if path is None:
+        if is_unknown(name):
+            raise UserError(f"no scene is called {name}; {hint(name, [*known_names(), *textured_names()])}")
         scene = load(name)
         made = drawn(scene)
         if not made.draws:
@@ -136,6 +139,13 @@ def textured_file(name: str) -> Path | None:
     folders = [given] if "/" in name else []
     found = [path for path in (*files, *known[:1]) if path.is_file()]
     return next(iter([*found, *(path for path in (*folders, *known[1:]) if path.is_dir())]), None)
+
+
+def textured_names() -> list[str]:
+    """Names of the glTF files and folders of maps in the data folder's ``scenes/textured``."""
+    folder = data_folder() / "scenes" / "textured"
+    balls = (path.name.removesuffix(BALL) for path in folder.glob(f"*{BALL}") if path.is_dir())
+    return sorted([*(path.stem for path in folder.glob("*.glb")), *balls])
 
 
 def stage_table(stages: list[Stage]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Strict reader of TOML and JSON: frozen dataclasses are the schema, types are exact, each mistake is one line."""
 
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import hint
 from rayplay.formats.guard.text import read_toml
 
+LONGEST_SHOWN = 100  # characters of a value in a message
 SCALARS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
@@ -68,21 +70,39 @@ def build(cls: Any, raw: Any, place: str | Place) -> Any:
     if origin is types.UnionType:
         return _build_union(typing.get_args(cls), raw, at)
     if origin is tuple:
-        if not isinstance(raw, (list, tuple)):
-            raise UserError(f"{at}: must be a list, found {raw!r}")
         wanted = typing.get_args(cls)[0]
+        if not isinstance(raw, (list, tuple)):
+            raise UserError(f"{at}: must be a list{_like_list(wanted, raw)}, found {shown(raw)}")
         if wanted in SCALARS and set(map(type, raw)) <= {wanted, int if wanted is float else wanted}:
             return tuple(raw)  # a hundred thousand numbers need no place each
         return tuple(build(wanted, each, at.item(index)) for index, each in enumerate(raw))
     if origin is dict or dataclasses.is_dataclass(cls):
         if not isinstance(raw, dict):
-            raise UserError(f"{at}: must be a table, found {raw!r}")
+            raise UserError(f"{at}: must be a table, found {shown(raw)}")
         if origin is dict:
             return {key: build(typing.get_args(cls)[1], each, at.key(key)) for key, each in raw.items()}
         return _build_dataclass(cls, raw, at)
     if type(raw) is not cls and not (cls is float and type(raw) is int):
-        raise UserError(f"{at}: must be {SCALARS[cls]}, found {raw!r}")
+        raise UserError(f"{at}: must be {SCALARS[cls]}, found {shown(raw)}")
     return raw
+
+
+def shown(raw: Any) -> str:
+    """A value as messages show it: the start alone of a long one."""
+    text = repr(raw)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}... ({len(text):,} characters)"
+
+
+def _like_list(wanted: Any, raw: Any) -> str:
+    """The list that a text without brackets may stand for: ``, such as [3, 2]``."""
+    texts = [text.strip() for text in str(raw).split(",")]
+    if len(str(raw)) > LONGEST_SHOWN:
+        return ""
+    if wanted is int and all(text.isdecimal() for text in texts):
+        return f", such as {[int(text) for text in texts]}"
+    if wanted is str and isinstance(raw, str) and all(text.isidentifier() for text in texts):
+        return f", such as {json.dumps(texts)}"
+    return ""
 
 
 def one_of(known: Iterable[str], **field: Any) -> Any:

@@ -36,10 +36,12 @@ def perform(arguments: argparse.Namespace) -> int:
     """Replay every trace on every GPU; ``arguments.finished`` holds the names of the traces that are done."""
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.replay.gpu.description import load
+    from rayplay.replay.sharing.rules import expect_none
 
     gpus = [gpu for each in arguments.gpu or [DEFAULT_GPU] for gpu in each.split(",")]
     if arguments.partition is not None:
         return together(arguments, gpus)
+    expect_none(arguments.assignments)
     traces = {name: trace_name(name) for name in arguments.traces}
     of_one = [name for name in ("out", "picture", "timeline") if getattr(arguments, name)]
     if len(traces) * len(gpus) > 1 and of_one:

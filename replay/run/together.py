@@ -89,6 +89,9 @@ def class_lines(result: Result) -> list[str]:
         cycles, passes, slowdown = int(table["cycles"][row]), int(table["passes"][row]), float(table["slowdown"][row])
         slower = f", {slowdown:.4g} x its {int(table['alone_cycles'][row]):,} alone" if slowdown else ""
         lines.append(f"{name}: done once at cycle {cycles:,}{slower}; {passes} x in all ({table['trace'][row]})")
+    if "weighted_speedup" in result.summary:
+        speedup, fairness = (result.value(name) for name in DEFINITIONS)
+        lines.append(f"weighted speed-up {speedup:.4g}, fairness {fairness:.4g}")
     return lines + grant_lines(result)
 
 
@@ -102,7 +105,13 @@ def grant_lines(result: Result) -> list[str]:
     last = {name: column[grants["start_cycle"] == starts[-1]] for name, column in grants.items()}
     held = dict(zip(zip(last["class"], last["resource"], strict=True), last["value"].tolist(), strict=True))
     classes = [
-        f"{name} {held[name, 'warps']:,} warps on {held[name, 'sms']} SMs and {held[name, 'l2_ways']} ways of the L2"
+        f"{name} {_counted(held[name, 'warps'], 'warp')} on {_counted(held[name, 'sms'], 'SM')} and"
+        f" {_counted(held[name, 'l2_ways'], 'way')} of the L2"
         for name in dict.fromkeys(last["class"].tolist())
     ]
     return [f"{len(starts)} plans, the last from cycle {int(starts[-1]):,} on: {'; '.join(classes)}"]
+
+
+def _counted(number: int, thing: str) -> str:
+    """``1 way``, ``2 ways``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -1,5 +1,6 @@
 """The partitions by name: a rule's file, and its values from the description ``NAME.toml`` beside it or the user's."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,19 @@ RULES: dict[str, ModuleType] = {
 PREFIX = "partition."  # of assignments that change a partition's values
 
 
+@dataclasses.dataclass(frozen=True)
+class _Values(schema.Text):
+    """Values of a partition, whose keys of the command line begin with ``PREFIX``."""
+
+    def place(self, path: str) -> str:
+        """``file:line`` of a key, or ``--set partition.key``."""
+        return super().place(path).replace("--set ", f"--set {PREFIX}", 1)
+
+    def place_of_law(self, prefix: str) -> str:
+        """The same of a broken law."""
+        return super().place_of_law(prefix).replace("--set ", f"--set {PREFIX}", 1).replace(", ", f", {PREFIX}")
+
+
 def names() -> list[str]:
     """Partitions that come with the package."""
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
@@ -34,7 +48,7 @@ def read_partition(name: str, assignments: Sequence[str] = ()) -> Any:
         near = meant(name, names(), "; ")
         raise UserError(f"--partition {name}: must be a .toml file or one of {', '.join(names())}{near}")
     own = [assignment.removeprefix(PREFIX) for assignment in assignments if assignment.startswith(PREFIX)]
-    text = schema.override(schema.read_text(path), own)
+    text = _Values(**vars(schema.override(schema.read_text(path), own)))
     rule = text.values.get("rule")
     if rule not in RULES:
         raise UserError(f"{text.place('rule')}: rule must be one of {', '.join(RULES)}, not {rule!r}")
@@ -44,3 +58,10 @@ def read_partition(name: str, assignments: Sequence[str] = ()) -> Any:
 def of_gpu(assignments: Sequence[str]) -> list[str]:
     """The assignments that change the GPU."""
     return [assignment for assignment in assignments if not assignment.startswith(PREFIX)]
+
+
+def expect_none(assignments: Sequence[str]) -> None:
+    """``UserError`` for an assignment that changes a partition, of a replay without one."""
+    for assignment in assignments:
+        if assignment.startswith(PREFIX):
+            raise UserError(f"--set {assignment}: needs --partition, whose values it changes")

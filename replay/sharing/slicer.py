@@ -2,9 +2,10 @@
 
 While it samples, as many SMs run each class in turn as the GPU has SMs for one: of n, SM i with (i + 1) / n of its
 resources. After ``sample_cycles`` the shares are chosen by the instructions issued: of all samples that fit together
-those with most (``pairs``, as released), or part after part to the class that has least of its best rate
-(``waterfill``, as published). The classes then have their shares of every SM, the last one the rest. Sampling begins
-again when a kernel of a kind in ``reset_on``, or a draw, ends. Source: ``docs/sources/crisp.md#partitions``.
+those with most (``pairs``, as released: the last class has the rest), or step after step to the class that has least of
+its best rate (``waterfill``, as published: parts that raise no rate stay free; where a class would lose too much, all
+have SMs of their own). Sampling begins again when a kernel of a kind in ``reset_on``, or a draw, ends. Source:
+``docs/sources/crisp.md#partitions``.
 """
 
 from collections.abc import Callable, Collection
@@ -16,7 +17,8 @@ import numpy as np
 
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.sharing.fine import divided
-from rayplay.replay.sharing.plan import NEVER, Observed, Plan, Work, whole_sms
+from rayplay.replay.sharing.mps import own_sms
+from rayplay.replay.sharing.plan import NEVER, Observed, Plan, Work, bounds, whole_sms
 from rayplay.replay.unit.schema import law, value
 
 EVENTS = ("graphics", "raytracing", "compute", "draw")
@@ -29,6 +31,14 @@ class Spec:
     rule: str = value("name", "Which rule divides the GPU", choices=("slicer",))
     search: str = value("name", "How shares follow from the samples", choices=("pairs", "waterfill"))
     sample_cycles: int = value("cycles", "Length of the sampling", 1)
+    restarts: bool = value(
+        "switch", "Whether the end of any kernel during the sampling begins the count of sample_cycles again"
+    )
+    most_loss_percent: int = value(
+        "percent",
+        "Loss of its best rate that waterfill may leave a class, above which each has SMs of its own; 100: any",
+        0,
+    )
     reset_on: tuple[str, ...] = value(
         "name", "The end of a kernel of these kinds of classes, or of a draw, begins the sampling again"
     )
@@ -81,12 +91,17 @@ class Chooser:
             return None
         self.due = NEVER
         levels = SEARCHES[self.spec.search](rates, self.least)
-        levels[-1] = parts - sum(levels[:-1])
+        if self.spec.search == "pairs":
+            levels[-1] = parts - sum(levels[:-1])
+        elif loses_more(rates, levels, self.spec.most_loss_percent):
+            return Plan(own_sms(self.gpu, bounds((1,) * self.classes, self.gpu.sm.count)))
         return Plan(divided(whole_sms(self.gpu.sm, self.classes), np.array(levels), parts))
 
     def kernel_ended(self, events: Collection[str], seen: Observed) -> Plan | None:
         """Sample again, where one of the ``EVENTS`` that its end is has it so."""
         if not set(events) & set(self.spec.reset_on):
+            if self.spec.restarts and self.due != NEVER:
+                self.due = seen.cycle + self.spec.sample_cycles
             return None
         self.before, self.due = seen.instructions.copy(), seen.cycle + self.spec.sample_cycles
         return self.plan
@@ -106,12 +121,26 @@ def best_together(rates: np.ndarray, least: list[int]) -> list[int]:
 
 
 def fill_water(rates: np.ndarray, least: list[int]) -> list[int]:
-    """Parts of each class when each next part goes to the class that has least of its best; the first of several."""
-    held, best = list(least), rates.max(axis=1).tolist()
-    while sum(held) < rates.shape[1]:
-        reached = [Fraction(int(rates[own, level - 1]), best[own]) for own, level in enumerate(held)]
-        held[reached.index(min(reached))] += 1
+    """Parts of each class when the next go to the class that has least of its best, the first of several.
+
+    A class takes as many as raise its rate at a time, and is full where these do not fit or none do.
+    """
+    held, best, parts = list(least), rates.max(axis=1).tolist(), rates.shape[1]
+    unfilled = set(range(len(held)))
+    while unfilled:
+        own = min(unfilled, key=lambda one: (Fraction(int(rates[one, held[one] - 1]), best[one]), one))
+        better = np.flatnonzero(rates[own, held[own] :] > rates[own, held[own] - 1])
+        if len(better) and sum(held) + int(better[0]) + 1 <= parts:
+            held[own] += int(better[0]) + 1
+        else:
+            unfilled.remove(own)
     return held
+
+
+def loses_more(rates: np.ndarray, levels: list[int], percent: int) -> bool:
+    """Whether some class has lost more of its best rate."""
+    held = rates[np.arange(len(levels)), np.array(levels) - 1]
+    return bool((100 * (rates.max(axis=1) - held) > percent * rates.max(axis=1)).any())
 
 
 SEARCHES: dict[str, Callable[[np.ndarray, list[int]], list[int]]] = {"pairs": best_together, "waterfill": fill_water}

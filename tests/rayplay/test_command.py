@@ -83,6 +83,7 @@ def test_json_and_csv_hold_the_same_records(line: str, call: Callable[..., tuple
         ("replay sample --gpuu mobile", "unknown argument --gpuu; did you mean '--gpu'?"),
         ("replay sample --model pipelin", "argument --model: unknown name pipelin; did you mean 'pipeline'?"),
         ("replay sample --set rt.warp=1", "--set rt.warp: unknown key rt.warp; did you mean 'rt.warps'?"),
+        ("replay sample --set partition.shares=[1,1]", "--set partition.shares=[1,1]: needs --partition, whose values"),
         ("replay sample sample.trace --out x.result", "--out: takes one replay, not 2 traces on 1 GPUs"),
         ("trace cornel", "no scene or kernel is called cornel; did you mean 'cornell'?"),
         ("trace reducton", "did you mean 'reduction'?"),

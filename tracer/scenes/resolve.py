@@ -60,6 +60,12 @@ def known_names() -> list[str]:
     return sorted(packs | set(PROCEDURAL))
 
 
+def is_unknown(name: str) -> bool:
+    """Whether a name is neither a known one nor written as a file."""
+    is_file = "/" in name or Path(name).suffix.lower() in (*SUFFIXES, ".json") or Path(name).is_file()
+    return not is_file and name.partition(":")[0] not in known_names()
+
+
 def _find(name: str, options: dict[str, int]) -> Scene:
     generator, _, argument = name.partition(":")
     if generator in PROCEDURAL:

@@ -51,6 +51,7 @@ def test_a_table_becomes_its_dataclass(tmp_path: Path) -> None:
         ('name = "a"\nx = 1', "m.toml: unknown name 'x'; known are name, units, named, free"),
         ("name = 1", "m.toml: name: must be a text, found 1"),
         ('name = "a"\nunits = 3', "m.toml: units: must be a list, found 3"),
+        ('name = "a"\nunits = "' + "x" * 99 + '"', f"units: must be a list, found '{'x' * 99}... (101 characters)"),
         ('name = "a"\nunits = [3]', "m.toml: units[0]: must be a table, found 3"),
         ('name = "a"\nunits = [{ kind = "core" }]', "m.toml: units[0]: needs the key 'size' (Bytes.)"),
         ('name = "a"\nunits = [{ kind = "cor", size = 1 }]', "m.toml: units[0].kind: unknown name 'cor'; did you"),
@@ -66,6 +67,23 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, text: str, message
     with pytest.raises(UserError) as caught:
         machine(tmp_path, text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cls", "raw", "like"),
+    [
+        (tuple[int, ...], "3,2", ", such as [3, 2]"),
+        (tuple[int, ...], 4, ", such as [4]"),
+        (tuple[int, ...], "3;2", ""),
+        (tuple[int, ...], True, ""),
+        (tuple[str, ...], "draw, compute", ', such as ["draw", "compute"]'),
+        (tuple[str, ...], 3, ""),
+    ],
+)
+def test_a_text_that_stands_for_a_list_is_shown_as_one(cls: Any, raw: Any, like: str) -> None:
+    with pytest.raises(UserError) as caught:
+        build(cls, raw, "--set x")
+    assert str(caught.value) == f"--set x: must be a list{like}, found {raw!r}"
 
 
 class Lines(Place):

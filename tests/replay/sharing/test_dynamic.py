@@ -85,6 +85,45 @@ def test_water_goes_to_the_class_with_least_of_its_best() -> None:
     assert slicer.fill_water(three, [1, 1, 1]) == [3, 2, 1]
 
 
+def test_water_does_not_flow_past_the_best_rate() -> None:
+    """Parts that raise no rate stay free; parts that raise it together are given together, or not at all."""
+    assert slicer.fill_water(np.array([[10, 5, 5, 5], [8, 9, 9, 9]]), [1, 1]) == [1, 2]
+    assert slicer.fill_water(np.array([[5, 4, 10, 10], [9, 10, 10, 10]]), [1, 1]) == [3, 1]
+    assert slicer.fill_water(np.array([[5, 4, 4, 10], [8, 10, 10, 10]]), [1, 1]) == [1, 2]
+
+
+def test_a_class_that_would_lose_too_much_has_sms_of_its_own() -> None:
+    """With two parts of four a has 5 of its best 20: it loses 75 %."""
+    rates = [[1, 5, 10, 20, 0, 0, 0, 0], [0, 0, 0, 0, 1, 5, 10, 20]]
+    for most, expected in ((100, [[8, 8]] * 8), (75, [[8, 8]] * 8), (74, [[16, 0]] * 4 + [[0, 16]] * 4)):
+        values = ["partition.search=waterfill", f"partition.most_loss_percent={most}"]
+        chooser = slicer.Chooser(read_partition("slicer", values), load("mobile", GPU), work("slicer"))
+        chosen = chooser.decide(observed(10_000, rates))
+        assert isinstance(chosen, Plan)
+        assert chosen.quota[:, :, dispatch.QUOTA_WARPS].tolist() == expected
+
+
+def test_parts_that_raise_no_rate_stay_free_as_published_and_go_to_the_last_as_released() -> None:
+    for search, expected in (("waterfill", [4, 4]), ("pairs", [4, 12])):
+        spec = read_partition("slicer", [f"partition.search={search}"])
+        chooser = slicer.Chooser(spec, load("mobile", GPU), work("slicer"))
+        chosen = chooser.decide(observed(10_000, [[9] * 4 + [0] * 4, [0] * 4 + [9] * 4]))
+        assert isinstance(chosen, Plan)
+        assert chosen.quota[:, :, dispatch.QUOTA_WARPS].tolist() == [expected] * 8
+
+
+@pytest.mark.parametrize(("restarts", "due"), [("false", 100), ("true", 160)])
+def test_the_end_of_any_kernel_puts_a_decision_off_as_released(restarts: str, due: int) -> None:
+    values = ["partition.sample_cycles=100", f"partition.restarts={restarts}"]
+    chooser = slicer.Chooser(read_partition("slicer", values), load("mobile", GPU), work("slicer"))
+    rates = [[9] * 4 + [0] * 4, [0] * 4 + [9] * 4]
+    assert chooser.kernel_ended({"graphics"}, observed(60, rates)) is None
+    assert chooser.due == due
+    assert isinstance(chooser.decide(observed(due, rates)), Plan)
+    assert chooser.kernel_ended({"graphics"}, observed(170, rates)) is None
+    assert chooser.due == slicer.NEVER, "only events of reset_on begin another sampling"
+
+
 def test_the_slicer_samples_decides_and_samples_again() -> None:
     gpu, spec = load("mobile", GPU), read_partition("slicer", ["partition.sample_cycles=100"])
     chooser = slicer.Chooser(spec, gpu, work("slicer"))

@@ -80,6 +80,13 @@ def test_the_terminal_has_the_last_plan_of_a_partition_that_changes(tmp_path: Pa
     assert int(found[1]) + int(found[2]) == 8 * 16
 
 
+def test_one_way_and_one_sm_are_named_so(tmp_path: Path) -> None:
+    result = shared(tmp_path, "tap", "partition.period_cycles=150", "partition.shares=[7,1]")
+    result.by_class["class_grants"][-1]["value"][result.by_class["class_grants"][-1]["resource"] == "l2_ways"] = 1, 15
+    [line] = grant_lines(result)
+    assert re.search(r"a 112 warps on 7 SMs and 1 way of the L2; b 16 warps on 1 SM and 15 ways of the L2$", line), line
+
+
 def test_ways_sum_to_the_sets_from_the_first_period_on(tmp_path: Path) -> None:
     found = granted(tmp_path, "tap", "partition.period_cycles=150")
     ways, cycles = found["l2_ways"], found.index.to_numpy()

@@ -16,7 +16,7 @@ from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.launch.classes import join, parse
 from rayplay.replay.results.metrics import Result
 from rayplay.replay.run.driver import simulate
-from rayplay.replay.run.together import How, replay_together
+from rayplay.replay.run.together import How, class_lines, replay_together
 from rayplay.replay.sharing.rules import read_partition
 from tests.replay.conftest import write_micro
 from tests.replay.engine.test_laws import digest
@@ -110,6 +110,8 @@ def test_slowdowns_are_of_the_whole_gpu(tmp_path: Path) -> None:
     assert table["cycles"].tolist() == [31, 31]
     assert result.value("weighted_speedup") == 2 * 30 / 31
     assert result.value("fairness") == 1
+    assert class_lines(result)[-1] == "weighted speed-up 1.935, fairness 1"
+    assert len(class_lines(together(names, load("mobile", GPU)))) == 2, "no speed-up without each class alone"
 
 
 def test_traces_have_address_spaces_of_their_own(tmp_path: Path, op: Any, load_op: Callable[..., Any]) -> None:
@@ -151,7 +153,13 @@ def test_what_does_not_go_together_is_one_line(tmp_path: Path) -> None:
         ),
         ([a, b, f"z={c}"], (), "partition mps: class compute would get none of 2 SMs; give it more shares"),
         ([a, b], ("partition.shares=[1]",), "partition mps: shares must be one for each of 2 classes, not 1"),
-        ([a, b], ("partition.share=[1]",), r".*mps.toml: unknown key share; .*|--set share: unknown key share.*"),
+        ([a, b], ("partition.share=[1]",), r"--set partition.share: unknown key share.*"),
+        (
+            [a, b],
+            ("partition.shares=3,2",),
+            "--set partition.shares: shares: must be a list, such as .3, 2., found '3,2'",
+        ),
+        ([a, b], ("partition.shares=4",), "--set partition.shares: shares: must be a list, such as .4., found 4"),
         ([a, a], (), f"{a}: a launch must belong to one class, not to compute and compute2"),
         ([f"x={a}", f"x={b}"], (), f"class x: must have a name of its own, but {a} has it"),
         ([f"{a}:3"], (), f"{a}: stream 3 must be one of its streams, 0"),

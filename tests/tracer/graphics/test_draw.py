@@ -52,9 +52,18 @@ def test_spheres_become_instances_and_glass_comes_last() -> None:
 
 @pytest.mark.parametrize(("words", "message"), [
     (["nowhere"], "no scene is called nowhere"), (["absent.glb"], "absent.glb: no such scene file"),
+    (["qqqq"], "no scene is called qqqq; known are (?:.*, )?cornell, (?:.*, )?wknd, bricks, sponza$"),
+    (["spnoza"], "no scene is called spnoza; did you mean 'sponza'"),
     (["cornell", "--camera", "eye=nan,0,0"], "--camera: eye must be 3 finite numbers"),
 ])  # fmt: skip
-def test_a_wrong_request_is_one_line(tmp_path: Path, words: list[str], message: str) -> None:
+def test_a_wrong_request_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    textured, out = tmp_path / "data" / "scenes" / "textured", tmp_path / "out"
+    (textured / "bricks_pbr").mkdir(parents=True)
+    (textured / "sponza.glb").touch()
+    out.mkdir()
+    monkeypatch.setenv("RAYPLAY_DATA", str(tmp_path / "data"))
     with pytest.raises(UserError, match=message):
-        main(["draw", *words, "--size", "8x8", "--out", str(tmp_path / "x.trace")])
-    assert not list(tmp_path.iterdir())
+        main(["draw", *words, "--size", "8x8", "--out", str(out / "x.trace")])
+    assert not list(out.iterdir())

@@ -40,6 +40,22 @@ def test_a_surface_without_normals_is_as_flat_as_its_triangles() -> None:
     np.testing.assert_allclose(middle(drawn(scene([flat], [RED]))), lit(RED), rtol=1e-4)
 
 
+def test_crisps_rules_turn_the_picture_over_and_have_no_quads() -> None:
+    """A flat triangle below the middle, without normals: one shade in the lower rows, some in the upper ones."""
+    flat = square(0)
+    flat.normals[:] = 0
+    flat.positions[:, :2] *= 0.8, 0.3
+    flat.positions[:, 1] -= 0.4
+    flat.positions[2, 0] += 0.13
+    found = []
+    for rules in ("hardware", "crisp"):
+        picture = drawn(scene([flat], [RED]), rules=Rules(rules=rules))
+        is_drawn = (picture.framebuffer.colour[..., :3] != picture.framebuffer.colour[0, 0, :3]).any(axis=-1)
+        shades = np.unique(picture.framebuffer.colour[is_drawn][:, 0].round(3))
+        found.append((np.flatnonzero(is_drawn.any(axis=1)).mean() > SIZE[1] / 2, len(shades) == 1))
+    assert found == [(True, True), (False, False)]
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("is_joined", [False, True])
 def test_the_nearer_of_two_is_seen_whatever_their_order(order: tuple[int, int], is_joined: bool) -> None:

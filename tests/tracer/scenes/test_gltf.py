@@ -146,6 +146,10 @@ def floats(made: Document) -> None:
     made["meshes"][0]["primitives"][0]["indices"] = 0
 
 
+def short(made: Document) -> None:
+    made["accessors"][2]["count"] -= 1
+
+
 def falling(made: Document) -> None:
     made["accessors"][0]["sparse"] = {
         "count": 2, "indices": {"bufferView": 2, "byteOffset": 4, "componentType": 5123}, "values": {"bufferView": 0},
@@ -182,6 +186,7 @@ def rows(made: Document) -> None:
         (required, "extensionsRequired must be of extensions that are read here, found EXT_meshopt_compression"),
         (next_mesh, "accessor 2: a vertex number must be below 2, found 3"),
         (floats, "accessor 0 must be unsigned whole numbers"),
+        (short, r"triangles must have three corners each, found \d+ in all"),
         (falling, "accessor 0: sparse indices must rise and be below 4"),
         (far_sparse, "accessor 0: sparse.count must be at most 4, found"),
         (roots, "scene 0 must name each root once, and no node below another"),

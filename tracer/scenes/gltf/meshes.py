@@ -114,6 +114,8 @@ def faces(
             raise ValueError(f"accessor {number}: a vertex number must be below {vertices}, found {index.max()}")
     index, mode = index.astype(np.uint32), primitive.get("mode", _TRIANGLES)
     if mode == _TRIANGLES:
+        if len(index) % 3:
+            raise ValueError(f"triangles must have three corners each, found {len(index)} in all")
         return index.reshape(-1, 3)
     if mode == _STRIP:  # every second triangle is turned, so that all face the same side
         made = np.stack([index[:-2], index[1:-1], index[2:]], axis=1)
