@@ -86,18 +86,21 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
 
 
 def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
-    """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets."""
+    """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets.
+
+    A hash of the L2 slices that is illegal for so few (``ipoly`` needs 16, 32 or 64) is left out.
+    """
     l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes * l2_share))
-    try:
-        return dataclasses.replace(
-            gpu,
-            name=f"{gpu.name}, {machine.sms} SMs",
-            sm=dataclasses.replace(gpu.sm, count=machine.sms),
-            memory=dataclasses.replace(gpu.memory, count=machine.controllers, copies="whole"),
-            l2=l2,
+    sm = dataclasses.replace(gpu.sm, count=machine.sms)
+    for partition_hash in (gpu.memory.partition_hash, "consecutive"):
+        memory = dataclasses.replace(
+            gpu.memory, count=machine.controllers, copies="whole", partition_hash=partition_hash
         )
-    except LawError as error:
-        raise UserError(f"GPU {gpu.name} with {machine.sms} SMs: {error}") from None
+        try:
+            return dataclasses.replace(gpu, name=f"{gpu.name}, {machine.sms} SMs", sm=sm, memory=memory, l2=l2)
+        except LawError as error:
+            refused = error
+    raise UserError(f"GPU {gpu.name} with {machine.sms} SMs: {refused}")
 
 
 class Modelled(NamedTuple):

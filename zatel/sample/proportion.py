@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.sample.machine import LEAST_CONTROLLERS, ROUNDS, machine_for
+from rayplay.zatel.sample.machine import ROUNDS, machine_for
+
+LEAST_CONTROLLERS = 2  # of the unchanged GPU's part, before rounding 1.5
 
 
 class Part(NamedTuple):
@@ -33,7 +35,7 @@ def in_proportion(trace: Trace, gpu: Gpu, designs: Sequence[Gpu], fraction: floa
 
     All warps fill a GPU some number of times; at most ``ROUNDS`` times the sample fills its machine as often. From the
     SMs that the ``fraction`` fills up to twice as many (and enough for ``LEAST_CONTROLLERS``, rounded), the least count
-    is taken that splits the designs' SMs best.
+    is taken that splits the designs' SMs best, and of these their controllers.
     """
     if fraction == 1.0:
         return fraction, [Part(one.sm.count, one.memory.count) for one in designs]
@@ -43,11 +45,15 @@ def in_proportion(trace: Trace, gpu: Gpu, designs: Sequence[Gpu], fraction: floa
     controllers = (LEAST_CONTROLLERS - 0.5) * whole.sms / whole.controllers
     least = min(math.ceil(max(filled, controllers) - 1e-9), whole.sms)
     tried = range(least, min(2 * least, whole.sms) + 1)
-    sms = min(tried, key=lambda count: max(abs(_split(gpu, one, count).misfit) for one in designs))
-    if sms == whole.sms:
-        return 1.0, [Part(one.sm.count, one.memory.count) for one in designs]
+    sms = min(tried, key=lambda count: _misfits([_split(gpu, one, count) for one in designs]))
     share = sms / whole.sms * min(1.0, ROUNDS / rounds)
     return max(fraction, share), [_split(gpu, one, sms) for one in designs]
+
+
+def _misfits(parts: Sequence[Part]) -> tuple[float, float]:
+    """The largest misfit of the SMs, and the largest ratio of speeds to the first part's; both rounded."""
+    speeds = [abs(math.log(one.speed / parts[0].speed)) for one in parts]
+    return round(max(abs(one.misfit) for one in parts), 6), round(max(speeds), 6)
 
 
 def _split(gpu: Gpu, design: Gpu, sms: int) -> Part:

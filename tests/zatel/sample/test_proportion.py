@@ -10,7 +10,7 @@ from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.changes.paired import change_intervals
 from rayplay.zatel.changes.whatif import changed, what_if
 from rayplay.zatel.sample import estimate
-from rayplay.zatel.sample.machine import machine_for
+from rayplay.zatel.sample.machine import build, machine_for
 from rayplay.zatel.sample.proportion import Part, at_speed, in_proportion
 from rayplay.zatel.verbs.whatif import table_text
 
@@ -88,3 +88,13 @@ def test_designs_of_equal_caches_share_a_pass_and_the_machine_is_printed(
     assert said in table_text(found).splitlines()[0]
     assert f"DRAM at {sample['dram_clock_khz'] / 1000:,.0f} MHz" in table_text(found).splitlines()[0]
     assert np.isfinite([one.predicted["gpu_cycles"] or np.nan for one in found.designs]).all()
+
+
+@pytest.mark.parametrize("name", ["rtx3070", "orin"])
+def test_gpus_whose_hash_needs_sixteen_slices_have_a_part(trace: Trace, name: str) -> None:
+    gpu = load(name, ["rt.cores=2"])
+    _, (part, twice) = parts(trace, gpu, 0.1, "memory.count*2")
+    for design, own in ((gpu, part), (changed(gpu, "memory.count*2"), twice)):
+        machine = machine_for(design, trace, 1.0)._replace(sms=own.sms, controllers=own.controllers)
+        assert build(design, machine, 1.0).memory.count == own.controllers
+    assert build(gpu, machine_for(gpu, trace, 1.0), 1.0).memory.partition_hash == gpu.memory.partition_hash
