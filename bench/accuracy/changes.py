@@ -1,4 +1,4 @@
-"""Errors of ``zatel whatif``: predicted changes and intervals beside those of full replays, and the model's share.
+"""Errors of ``zatel whatif``: predicted changes and intervals beside the full replays', and the model's share.
 
     python -m bench.accuracy.changes TRACE [TRACE ...] [--gpu rtx2060] [--fraction 0.1] [--change KEY*2 ...]
         --full --store FOLDER
