@@ -1,7 +1,6 @@
 """Errors of ``zatel estimate``, coverage of its intervals, and its speed-up over full replays.
 
     python -m bench.accuracy.estimate TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5] [--floor]
-    python -m bench.accuracy.estimate TRACE --whatif [--fraction 0.25]
     python -m bench.accuracy.estimate TRACE --speed [--times 3]
 
 Full replays are made once and kept in --store. Prints a line per trace, GPU and fraction: mean absolute error of every
@@ -9,8 +8,6 @@ metric over the seeds, their mean, the number of 95 % intervals that cover the f
 time of the full replay / of the sample's (one core, no file reading; a stored replay keeps its original time).
 ``--floor`` also replays the whole trace with latencies and starts off by a cycle: the noise floor between two of these
 replays, and the distance of the estimates from their mean.
-``--whatif`` compares the relative changes of the designs of ``zatel.changes.whatif.CHANGES``: right signs among full
-changes above their noise floor, the same where the predicted change is also above its own, and the mean error.
 ``--speed`` runs the commands ``rayplay estimate`` and ``rayplay replay`` in turn, --times times, and compares the least
 processor times: start, reading, checks and writing included.
 """
@@ -27,7 +24,6 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.changes.noise import Metrics, mean_of, noise_floor, perturbed
-from rayplay.zatel.changes.whatif import CHANGES, what_if
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
@@ -48,7 +44,6 @@ def parser_of_estimates(description: str | None, seeds: int) -> argparse.Argumen
 def main() -> None:
     parser = parser_of_estimates(__doc__, 5)
     parser.add_argument("--floor", action="store_true")
-    parser.add_argument("--whatif", action="store_true")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
@@ -57,9 +52,7 @@ def main() -> None:
         work = read_work(trace)
         for gpu in arguments.gpu:
             for fraction in arguments.fraction:
-                if arguments.whatif:
-                    compare_changes(trace, gpu, fraction, work, Store(arguments.store))
-                elif arguments.speed:
+                if arguments.speed:
                     compare_speed(trace, gpu, fraction, arguments.times)
                 else:
                     found = compare(trace, gpu, fraction, arguments.seeds, work, Store(arguments.store))
@@ -100,27 +93,6 @@ def compare_floor(trace: Trace, gpu_name: str, estimates: list[Estimate], store:
     floors = noise_floor(runs)
     print("    noise floor of full replays, %:", " ".join(f"{name} {100 * floors[name]:.2f}" for name in RULES))
     print(f"    errors from the mean of these {len(runs)}: {errors_of(estimates, mean_of(runs))}")
-
-
-def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work, store: Store) -> None:
-    """A line per change of the cycles, the noise floors, how many signs are right, and the mean error."""
-    changes = list(CHANGES.values())
-    found = what_if(trace, load_gpu(gpu_name), changes, fraction, workers=1, full=True, work=work, store=store)
-    assert found.full_floor is not None
-    signs: list[tuple[bool, bool]] = []  # of the changes above the floor of full replays: right, above the sample's
-    errors = []
-    for design in found.designs:
-        assert design.full is not None
-        predicted, full = design.predicted["gpu_cycles"] or 0.0, design.full["gpu_cycles"] or 0.0
-        errors.append(abs(predicted - full))
-        if abs(full) > found.full_floor["gpu_cycles"]:
-            signs.append((predicted * full > 0, abs(predicted) > found.floor["gpu_cycles"]))
-        print(f"    {design.name:<22} predicted {100 * predicted:+6.1f} %, full {100 * full:+6.1f} %")
-    floor, full_floor = (100 * floors["gpu_cycles"] for floors in (found.floor, found.full_floor))
-    print(f"{trace.path.name} {gpu_name} {fraction:g}: noise floor of cycles {floor:.1f} %, full {full_floor:.1f} %;")
-    every, told = [right for right, _ in signs], [right for right, above in signs if above]
-    print(f"    signs right: {sum(every)} of {len(every)} above the full one, {sum(told)} of {len(told)} above both")
-    print(f"    mean error {100 * np.mean(errors):.1f} %")
 
 
 def compare_speed(trace: Trace, gpu_name: str, fraction: float, times: int) -> None:

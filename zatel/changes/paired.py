@@ -59,8 +59,9 @@ def _residuals(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def change_intervals(
-    change: Metrics, sampling: dict[str, float], twins: Sequence[Metrics], left: float, is_traced: bool = True
-) -> dict[str, Interval | None]:
+    change: Metrics, sampling: dict[str, float], twins: Sequence[Metrics], left: float, is_traced: bool = True,
+    misfit: float = 0.0,
+) -> dict[str, Interval | None]:  # fmt: skip
     """95 % interval of each relative change; ``None`` where the change or its error is unknown.
 
     sampling  from ``paired_errors``.
@@ -68,6 +69,7 @@ def change_intervals(
     left      remaining factor of the model error: 0 when the sample is everything.
 
     is_traced  whether the launch traces rays.
+    misfit     of the design's part (``sample.proportion``): SMs more or fewer change a metric by as much at most.
     """
     found: dict[str, Interval | None] = {}
     for name, value in change.items():
@@ -79,7 +81,8 @@ def change_intervals(
         noise = float(runs.std(ddof=1) / runs.mean()) * math.sqrt(1.0 + 1.0 / len(runs))
         grown = 1.0 + value
         model = model_share(name) * abs(value) if is_traced else COMPUTE_ERROR * grown
-        parts = [grown * error, grown * noise, model * left]
+        model = exact.length(model * left, grown * misfit)
+        parts = [grown * error, grown * noise, model]
         free = MODEL_DEGREES if is_traced else COMPUTE_DEGREES
         degrees = satterthwaite(parts, [STRATA - 1, len(runs) - 1, free])
         half = quantile(0.95, degrees) * exact.length(exact.length(parts[0], parts[1]), parts[2])

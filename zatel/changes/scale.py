@@ -14,6 +14,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.changes.noise import Metrics, noise_floor, perturbed
 from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import Estimate, Work, estimate_many, read_work
+from rayplay.zatel.sample.proportion import Part
 
 FACTORS = (1, 2, 3, 4, 5, 6)
 
@@ -65,8 +66,9 @@ def scale(
     work = work or read_work(trace, drawn=(models[0].fraction, seed))
     found = []
     for model in models:
-        counts = model.sms, model.controllers
-        runs = estimate_many(trace, [gpu, *perturbed(gpu)], model.fraction, seed, work, workers, counts)
+        gpus = [gpu, *perturbed(gpu)]
+        parts = [Part(model.sms, model.controllers)] * len(gpus)
+        runs = estimate_many(trace, gpus, model.fraction, seed, work, workers, parts)
         found.append(Scaled(model, runs[0], noise_floor([one.metrics for one in runs])))
     return found
 

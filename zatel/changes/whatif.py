@@ -19,8 +19,10 @@ from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
-from rayplay.zatel.sample.estimate import Work, estimate_many
+from rayplay.zatel.sample.estimate import Work, checked_fraction, conclude, read_work, replay_samples
 from rayplay.zatel.sample.intervals import Interval
+from rayplay.zatel.sample.machine import check_inputs
+from rayplay.zatel.sample.proportion import in_proportion
 from rayplay.zatel.sample.report import sample_record
 
 # Changes of an architect's interest: RT unit, caches, SMs, memory, schedulers; legal on both GPUs.
@@ -42,7 +44,8 @@ class Design(NamedTuple):
     predicted  metric -> relative change.
     intervals  metric -> 95 % interval of the change; ``None`` where it has none.
     full       the same from full replays; ``None`` unless asked for.
-    sample     size of the sample and of the machine that replayed it, as in ``sample.report.sample_record``.
+    sample     size of the sample and of the machine that replayed it, as in ``sample.report.sample_record``, with the
+               clock of its DRAM and ``misfit`` as of ``sample.proportion.Part``.
     """
 
     name: str
@@ -136,29 +139,35 @@ def what_if(
 ) -> WhatIf:  # fmt: skip
     """Relative change of every metric for each of ``changes`` (see ``changed``), from a sample of the CTAs.
 
-    full   also replay the whole trace on every design, to compare.
-    store  keeps these replays, so that none is done twice.
+    fraction  of the CTAs, or more where the designs' machines in proportion need it (``sample.proportion``).
+    full      also replay the whole trace on every design, to compare.
+    store     keeps these replays, so that none is done twice.
 
     Errors as in ``changed`` and ``estimate``.
     """
     twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
-    found = estimate_many(trace, [*twins, *designs], fraction, seed, work, workers)
-    predicted = [one.metrics for one in found]
-    exact: list[Metrics] = []
+    gpus, is_traced = [*twins, *designs], traces_rays(trace)
+    check_inputs(trace, gpus)
+    fraction, parts = in_proportion(trace, gpu, gpus, checked_fraction(fraction))
+    work = work or read_work(trace, drawn=(fraction, seed))
+    outcomes = replay_samples(trace, gpus, fraction, seed, work, workers, parts)
+    found = [conclude(one, is_paced=is_traced) for one in outcomes]
+    predicted, count, taken = [one.metrics for one in found], len(twins), float(found[0].warps.mean())
+    full_changes: Sequence[Metrics | None] = [None] * len(changes)
+    full_floor = None
     if full:
-        replays = simulate_runs(trace, [Run(one) for one in [*twins, *designs]], store, workers)
-        exact = [one.metrics for one in replays]
-    count, taken = len(twins), float(found[0].warps.mean())
-    left = 1.0 - min(taken, found[0].machine.sms / gpu.sm.count)
+        replays = simulate_runs(trace, [Run(one) for one in gpus], store, workers)
+        full_changes, full_floor = _changes([one.metrics for one in replays], count)
     found_changes, floor = _changes(predicted, count)
-    full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
-    samples = [sample_record(one) for one in found]
-    bounds = [
-        change_intervals(
-            change, paired_errors(found[0].replayed, new.replayed, taken), predicted[:count], left, traces_rays(trace)
-        )
-        for change, new in zip(found_changes, found[count:], strict=True)
+    left, bounds = 1.0 - min(taken, found[0].machine.sms / gpu.sm.count), []
+    for change, new, part in zip(found_changes, found[count:], parts[count:], strict=True):
+        errors = paired_errors(found[0].replayed, new.replayed, taken)
+        bounds.append(change_intervals(change, errors, predicted[:count], left, is_traced, part.misfit))
+    clocks = [
+        {"dram_clock_khz": one.gpu.dram.clock_khz, "misfit": part.misfit}
+        for one, part in zip(found, parts, strict=True)
     ]
+    samples = [sample_record(one) | clock for one, clock in zip(found, clocks, strict=True)]
     rows = [Design(*row) for row in zip(changes, found_changes, bounds, full_changes, samples[count:], strict=True)]
     return WhatIf(samples[0], rows, floor, full_floor)
 

@@ -38,6 +38,7 @@ from rayplay.zatel.sample.machine import (
     traffic_of_all,
 )
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
+from rayplay.zatel.sample.proportion import Part, at_speed
 from rayplay.zatel.sample.replay import Replayed, replay_all
 from rayplay.zatel.sample.rows import Held, Rows, as_source, kept_rows
 from rayplay.zatel.sample.rules import EVERY, Rules
@@ -165,21 +166,21 @@ class Outcome(NamedTuple):
 
 def estimate_many(
     trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None, workers: int = 1,
-    counts: tuple[int, int] | None = None,
+    parts: Sequence[Part] | None = None,
 ) -> list[Estimate]:  # fmt: skip
     """Estimate several GPUs from the same sample, whose error cancels in comparisons.
 
     workers  replays at a time; the outcome does not depend on it.
-    counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
+    parts    of the GPUs, which replay the sample; from the fraction when ``None``.
     """
     check_inputs(trace, gpus)
     work = work or read_work(trace, drawn=(checked_fraction(fraction), seed))
-    return [conclude(one) for one in replay_samples(trace, gpus, fraction, seed, work, workers, counts)]
+    return [conclude(one) for one in replay_samples(trace, gpus, fraction, seed, work, workers, parts)]
 
 
 def replay_samples(
     trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int, work: Work, workers: int = 1,
-    counts: tuple[int, int] | None = None, rules: Rules = EVERY,
+    parts: Sequence[Part] | None = None, rules: Rules = EVERY,
 ) -> list[Outcome]:  # fmt: skip
     """Replay one sample on the machine of each GPU; arguments as of ``estimate_many``."""
     fraction, begun = checked_fraction(fraction), time.process_time()
@@ -188,10 +189,13 @@ def replay_samples(
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
-    if counts:
-        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
+    if parts:
+        sized = zip(machines, parts, strict=True)
+        machines = [(whole, own._replace(sms=part.sms, controllers=part.controllers)) for (whole, own), part in sized]
     models, shares = zip(*model_all(gpus, machines, work, chosen, rows, rules), strict=True)
     scaled = [build(gpu, part, share) for gpu, (_, part), share in zip(gpus, machines, shares, strict=True)]
+    if parts:
+        scaled = [at_speed(one, part.speed) for one, part in zip(scaled, parts, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     copied = [gpu.memory.copies == "whole" for gpu in gpus]
     sources = {has_copies: as_source(trace, rows, chosen, has_copies) for has_copies in sorted(set(copied))}
@@ -209,10 +213,10 @@ def checked_fraction(fraction: float) -> float:
     return fraction
 
 
-def conclude(outcome: Outcome, rules: Rules = EVERY) -> Estimate:
-    """Estimate of one GPU from the replay of a sample."""
+def conclude(outcome: Outcome, rules: Rules = EVERY, is_paced: bool = False) -> Estimate:
+    """Estimate of one GPU from the replay of a sample; ``is_paced`` as in ``extrapolate``."""
     stream, chosen, replayed, (whole, part) = outcome.stream, outcome.chosen, outcome.replayed, outcome.parts
-    metrics = extrapolate(outcome.gpu, outcome.parts, stream, chosen, outcome.model, replayed, rules)
+    metrics = extrapolate(outcome.gpu, outcome.parts, stream, chosen, outcome.model, replayed, rules, is_paced)
     taken, size = float(chosen.mean()), part.sms / whole.sms
     rounds, steps = len(chosen) / (whole.sms * whole.places), float(stream.steps.mean())
     known = model_errors(ERRORS, int(chosen.sum()), rounds, steps, stream.is_traced)

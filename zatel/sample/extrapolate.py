@@ -22,11 +22,13 @@ from rayplay.zatel.sample.rules import EVERY, Rules
 
 def extrapolate(
     gpu: Gpu, parts: tuple[Machine, Machine], stream: Stream, chosen: np.ndarray, model: Modelled, replayed: Replayed,
-    rules: Rules = EVERY,
+    rules: Rules = EVERY, is_paced: bool = False,
 ) -> dict[str, float | None]:  # fmt: skip
     """Metrics of all warps on the whole GPU, from the replay of the chosen warps on a part of it.
 
-    parts  the whole GPU, and its part.
+    parts     the whole GPU, and its part.
+    is_paced  whether the cycles of a step are the replay's / the steps of the sample's schedule, which suits a machine
+              that the sample fills as often as all warps fill the whole GPU (``proportion``).
     """
     found = {name: replayed.summary[name] for name in RULES}
     if parts[0] == parts[1] and chosen.all():
@@ -35,7 +37,7 @@ def extrapolate(
     expected = correct(model, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
     waits = later(gpu, expected, counted) if rules.later and stream.is_traced else 0.0
     busy = [least_cycles(of, gpu) * rules.bounds for of in model]
-    cycles, longer = all_cycles(gpu, parts, stream, chosen, busy, replayed, waits)
+    cycles, longer = all_cycles(gpu, parts, stream, chosen, busy, replayed, waits, is_paced)
     moving = data_cycles(gpu, expected)
     cycles = max(cycles, moving) if rules.bounds else cycles
     efficiency, used = (float(found[name] or 0) for name in ("dram_efficiency", "bandwidth_utilisation"))
@@ -53,12 +55,14 @@ def extrapolate(
 
 def all_cycles(
     gpu: Gpu, parts: tuple[Machine, Machine], stream: Stream, chosen: np.ndarray, busy: Sequence[np.ndarray],
-    replayed: Replayed, later: float,
+    replayed: Replayed, later: float, is_paced: bool = False,
 ) -> tuple[float, float]:  # fmt: skip
     """Cycles of all warps: steps of their schedule times the cycles of a step in the replay of the ``chosen``.
 
     busy   float64[WINDOWS] each, ``least_cycles`` of all warps on the whole and of the chosen on the part.
     later  correction to the cycles of a step.
+
+    is_paced  as of ``extrapolate``.
 
     Cost of an access = resident time outside the RT unit / accesses. Without rays a step is an instruction, which takes
     the resident time of a warp / instructions. Also returns the hold-up by busy L2 slices relative to the sample's:
@@ -79,7 +83,8 @@ def all_cycles(
         for warps, machine in zip((np.ones(len(chosen), bool), chosen), parts, strict=True)
     )
     free = unhindered(sampled, own, busy[1]) / sampled
-    windows *= max(step * free + later, 1.0)
+    pace = sampled / float(own.sum()) if is_paced else step
+    windows *= max(pace * free + later, 1.0)
     cycles = float(np.maximum(windows, busy[0]).sum())
     return launch + cycles, free * cycles / float(windows.sum())
 

@@ -15,6 +15,7 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.geometry import LawError, expect_no_reorder, places_of
 from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
 from rayplay.zatel.paper.downscale import sized_l2
@@ -40,16 +41,23 @@ def not_sampled(trace: Trace) -> str | None:
     return None
 
 
-def check_inputs(trace: Trace, gpus: Sequence[Gpu] = ()) -> None:
+def check_inputs(trace: Trace, gpus: Sequence[Gpu] = (), is_modelled: bool = True) -> None:
     """Raise ``UserError`` unless the trace is one launch whose CTAs can be sampled; no warp is read.
 
     Likewise for a GPU that reorders threads, and for a plug-in of caches: an estimate follows all warps through caches
-    with the engine's own replacement.
+    with the engine's own replacement. ``is_modelled``: likewise for a GPU whose rays go past the L1.
     """
     if problem := not_sampled(trace):
         raise UserError(f"{trace.path}: must {problem}, to be estimated; replay the whole trace (rayplay replay)")
+    is_traced = is_modelled and traces_rays(trace)
     for gpu in gpus:
         expect_no_reorder(trace, gpu)
+        if is_traced and (gpu.rt.cache != "l1" or gpu.rt.perfect_memory):
+            raise UserError(
+                f"GPU {gpu.name}: rt.cache must be l1 and rt.perfect_memory false, since an estimate follows all rays'"
+                f" records through L1s, not {gpu.rt.cache} and {str(gpu.rt.perfect_memory).lower()}; replay the whole"
+                " trace (rayplay replay)"
+            )
         caches = [unit for unit in gpu.plugin.units if unit in CACHES] if gpu.plugin else []
         if gpu.plugin and caches:
             raise UserError(
@@ -86,18 +94,21 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
 
 
 def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
-    """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets."""
+    """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets.
+
+    A hash of the L2 slices that is illegal for so few (``ipoly`` needs 16, 32 or 64) is left out.
+    """
     l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes * l2_share))
-    try:
-        return dataclasses.replace(
-            gpu,
-            name=f"{gpu.name}, {machine.sms} SMs",
-            sm=dataclasses.replace(gpu.sm, count=machine.sms),
-            memory=dataclasses.replace(gpu.memory, count=machine.controllers, copies="whole"),
-            l2=l2,
+    sm = dataclasses.replace(gpu.sm, count=machine.sms)
+    for partition_hash in (gpu.memory.partition_hash, "consecutive"):
+        memory = dataclasses.replace(
+            gpu.memory, count=machine.controllers, copies="whole", partition_hash=partition_hash
         )
-    except LawError as error:
-        raise UserError(f"GPU {gpu.name} with {machine.sms} SMs: {error}") from None
+        try:
+            return dataclasses.replace(gpu, name=f"{gpu.name}, {machine.sms} SMs", sm=sm, memory=memory, l2=l2)
+        except LawError as error:
+            refused = error
+    raise UserError(f"GPU {gpu.name} with {machine.sms} SMs: {refused}")
 
 
 class Modelled(NamedTuple):

@@ -44,7 +44,7 @@ def replay_sample(trace: Trace, sample: Trace, gpu: Gpu, fraction: float, model:
     """Result of replaying a ``sampled`` trace on as large a part of ``gpu``; raises the errors of ``replay``."""
     from rayplay.replay import simulate
 
-    check_inputs(trace, [gpu])
+    check_inputs(trace, [gpu], is_modelled=False)
     whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, EVERY.without("controllers"))
     return simulate(sample, build(gpu, part, part.sms / whole.sms), model=model)
 

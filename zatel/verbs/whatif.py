@@ -1,6 +1,7 @@
 """``python -m zatel whatif``: a trace, a GPU and changes of it in, relative changes of the metrics out."""
 
 import argparse
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,23 +89,32 @@ def table_text(found: Any) -> str:
 
     A line names the machine that replays a design's sample where it is another than the unchanged GPU's.
     """
-    from rayplay.zatel.sample.report import sample_text
-
     lines = [
-        "each design replays " + sample_text(found.sample),
+        "each design replays " + machine_text(found.sample),
         f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN),
     ]
     lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
     for design in found.designs:
         lines.append(f"{design.name:<28}" + "".join(cell(design.predicted[name], found.floor[name]) for name in SHOWN))
         lines.append(f"{'  95 % interval':<28}" + "".join(bounds_text(design.intervals[name]) for name in SHOWN))
-        if any(design.sample[name] != found.sample[name] for name in ("sms", "controllers")):
-            lines.append("  " + sample_text(design.sample))
+        if any(design.sample[name] != found.sample[name] for name in ("sms", "controllers", "dram_clock_khz")):
+            lines.append("  " + machine_text(design.sample))
         if design.full is not None and found.full_floor is not None:
             cells = (cell(design.full[name], found.full_floor[name]) for name in SHOWN)
             lines.append(f"{'  full replay':<28}" + "".join(cells))
     lines.append(f"{BELOW} below the noise floor: says nothing")
     return "\n".join(lines)
+
+
+def machine_text(sample: Any) -> str:
+    """A sample, its machine and the clock that holds an SM's bandwidth; a machine out of proportion says so."""
+    from rayplay.zatel.sample.report import sample_text
+
+    text = f"{sample_text(sample)}, DRAM at {sample['dram_clock_khz'] / 1000:,.0f} MHz"
+    if sample["misfit"]:
+        off = f"{100 * math.expm1(sample['misfit']):+.0f} % of the SMs in proportion"
+        text += f"; {off}, so its intervals are wider (--fraction 1, or --full, has none)"
+    return text
 
 
 def cell(change: float | None, floor: float) -> str:

@@ -120,7 +120,7 @@ def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path, mon
     assert "noise floor" in text
     assert [line for line in text.splitlines() if " SMs and " in line] == [
         f"{start}{found.sample['warps']} warps, 100.0 % of the instructions, on {sms} SMs and 1 memory controllers with"
-        " 768 KB of L2"
+        " 768 KB of L2, DRAM at 3,500 MHz"
         for start, sms in (("each design replays ", 2), ("  ", 1))
     ]
     assert as_json(found, "sample.trace", "mobile").keys() == KEYS - {"energy"}

@@ -27,6 +27,18 @@ def test_plug_ins_of_caches_are_refused_by_every_door(trace: Trace, monkeypatch:
             door()
 
 
+@pytest.mark.parametrize("value", ["rt.cache=none", "rt.cache=private", "rt.perfect_memory=true"])
+def test_rays_past_the_l1_are_refused_by_every_door(trace: Trace, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trace, "batches", None)  # no warp is read
+    gpu = load("mobile", [value])
+    for door in (
+        lambda: rayplay.estimate(trace, gpu), lambda: rayplay.estimate(trace, gpu, target_error=0.05),
+        lambda: rayplay.whatif(trace, load("mobile"), [value], 0.5), lambda: expected(trace, gpu),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=r"rt\.cache must be l1 and rt\.perfect_memory false"):
+            door()
+
+
 @pytest.mark.parametrize(("gone", "message"), [("warps", "must have warps"), ("kernels", "must be one launch")])
 def test_a_trace_without_a_launch_is_refused_by_every_door(
     trace: Trace, gone: str, message: str, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,100 @@
+"""Machines of one sample for several designs, in proportion."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.zatel.changes.paired import change_intervals
+from rayplay.zatel.changes.whatif import changed, what_if
+from rayplay.zatel.sample import estimate
+from rayplay.zatel.sample.machine import build, machine_for
+from rayplay.zatel.sample.proportion import Part, at_speed, in_proportion
+from rayplay.zatel.verbs.whatif import table_text
+
+GPU = ("sm.kernel_launch_cycles=100", "sm.registers=8192")
+
+
+def rows_of(trace: Trace, warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the trace say that it has ``warps``."""
+    rows = Trace.rows
+    monkeypatch.setattr(Trace, "rows", lambda self, name: warps if name == "warps" else rows(self, name))
+
+
+def parts(trace: Trace, gpu: Gpu, fraction: float, *changes: str) -> tuple[float, list[Part]]:
+    return in_proportion(trace, gpu, [gpu, *(changed(gpu, one) for one in changes)], fraction)
+
+
+def test_a_design_with_other_sms_has_the_same_part(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load("rtx2060")
+    places = machine_for(gpu, trace, 1.0).places
+    rows_of(trace, 15 * places, monkeypatch)  # they fill 30 SMs half a time; a quarter of them 7.5 SMs
+    _, found = parts(trace, gpu, 0.25, "sm.count/2", "sm.count*2", "sm.count=20")
+    assert [one.sms for one in found] == [12, 6, 24, 8]
+    fraction, (base, half, twice) = parts(trace, gpu, 0.25, "sm.count/2", "sm.count*2")
+    assert (base.sms, half.sms, twice.sms) == (8, 4, 16)
+    assert base.misfit == half.misfit == twice.misfit == 0.0
+    assert fraction == pytest.approx(8 / 30)  # as many warps on an SM as all have on the whole GPU
+    assert parts(trace, gpu, 1.0, "sm.count/2")[1] == [Part(30, 12), Part(15, 12)]
+
+
+def test_the_bandwidth_of_an_sm_is_the_whole_gpus(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load("rtx2060")
+    rows_of(trace, 64 * machine_for(gpu, trace, 1.0).places, monkeypatch)
+    changes = ("memory.count/2", "memory.count*2", "sm.count/2", "sm.count*2")
+    _, found = parts(trace, gpu, 0.1, *changes)
+    for design, part in zip([gpu, *(changed(gpu, one) for one in changes)], found, strict=True):
+        whole = design.memory.count / design.sm.count
+        assert part.controllers * part.speed / part.sms == pytest.approx(whole)
+    assert found[1].speed == found[0].speed  # half the controllers are half as many, not slower ones
+    assert found[1].controllers * 2 == found[0].controllers
+
+
+def test_sms_that_never_split_widen_the_interval(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load("rtx2060")
+    rows_of(trace, 64 * machine_for(gpu, trace, 1.0).places, monkeypatch)
+    _, (base, odd) = parts(trace, gpu, 0.1, "sm.count=29")
+    assert base.misfit == 0.0
+    assert odd.misfit == pytest.approx(math.log(odd.sms / (base.sms * 29 / 30))) != 0.0
+    twins = [{"a": 99.0}, {"a": 101.0}, {"a": 100.0}]
+    fits, misfits = (change_intervals({"a": 0.1}, {"a": 0.0}, twins, 0.0, misfit=one)["a"] for one in (0.0, 0.1))
+    assert fits is not None
+    assert misfits is not None
+    assert misfits.high - misfits.low > 2 * (fits.high - fits.low)
+
+
+def test_a_slower_clock_leaves_the_latency_of_a_read() -> None:
+    gpu = load("rtx2060")
+    slow = at_speed(gpu, 0.5)
+    assert slow.dram.bytes_per_second * 2 == gpu.dram.bytes_per_second
+    first = [one.dram.latency_cycles + (one.dram.rcd + one.dram.cl) * one.sm.clock_khz / one.dram.clock_khz
+             for one in (gpu, slow)]  # fmt: skip
+    assert first[1] == pytest.approx(first[0], abs=1.0)
+    assert at_speed(gpu, 1.0) is gpu
+
+
+def test_designs_of_equal_caches_share_a_pass_and_the_machine_is_printed(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes, made = [], estimate._model
+    monkeypatch.setattr(estimate, "_model", lambda *given: passes.append(given) or made(*given))
+    gpu = load("mobile", list(GPU))
+    found = what_if(trace, gpu, ["l1.latency_cycles*2", "rt.mshr_entries/2", "l2.ways/2"], 0.5)
+    assert len(passes) == 2  # thirteen of fifteen have the unchanged caches
+    sample = found.sample
+    said = f"on {sample['sms']} SMs and {sample['controllers']} memory controllers with"
+    assert said in table_text(found).splitlines()[0]
+    assert f"DRAM at {sample['dram_clock_khz'] / 1000:,.0f} MHz" in table_text(found).splitlines()[0]
+    assert np.isfinite([one.predicted["gpu_cycles"] or np.nan for one in found.designs]).all()
+
+
+@pytest.mark.parametrize("name", ["rtx3070", "orin"])
+def test_gpus_whose_hash_needs_sixteen_slices_have_a_part(trace: Trace, name: str) -> None:
+    gpu = load(name, ["rt.cores=2"])
+    _, (part, twice) = parts(trace, gpu, 0.1, "memory.count*2")
+    for design, own in ((gpu, part), (changed(gpu, "memory.count*2"), twice)):
+        machine = machine_for(design, trace, 1.0)._replace(sms=own.sms, controllers=own.controllers)
+        assert build(design, machine, 1.0).memory.count == own.controllers
+    assert build(gpu, machine_for(gpu, trace, 1.0), 1.0).memory.partition_hash == gpu.memory.partition_hash
