@@ -78,9 +78,9 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
     return Machine(sms, max(1, round(sms / per_controller)), places, slots, need.warps)
 
 
-def build(gpu: Gpu, machine: Machine) -> Gpu:
-    """Description of ``machine`` with the whole GPU's L2, rounded to whole sets."""
-    l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes))
+def build(gpu: Gpu, machine: Machine, l2_share: float = 1.0) -> Gpu:
+    """Description of ``machine`` with the whole GPU's L2, or about a share of it, rounded to whole sets."""
+    l2 = dataclasses.replace(gpu.l2, **sized_l2(gpu, machine.controllers, gpu.l2.bytes * l2_share))
     try:
         return dataclasses.replace(
             gpu,
