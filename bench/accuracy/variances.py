@@ -83,7 +83,7 @@ def judge(above: np.ndarray, below: np.ndarray, chosen: np.ndarray) -> np.ndarra
         return None
     variances = np.array([successive, one, group]) * left
     degrees = strata - 1, strata - 1, strata // 2
-    half = np.array([quantile(0.95, free) for free in degrees])[:, None] * np.sqrt(variances)
+    half = np.array([quantile(free) for free in degrees])[:, None] * np.sqrt(variances)
     covered = (np.abs(ratio - truth) <= half).mean(axis=1)
     return np.array([variances.mean(axis=1) / squared, covered, half.mean(axis=1) / truth])
 

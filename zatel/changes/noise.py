@@ -14,7 +14,7 @@ import numpy as np
 
 from rayplay.formats.guard import exact
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.sample.intervals import quantile
+from rayplay.zatel.sample.intervals import CONFIDENCE, quantile
 
 # Cycles added to the latency of L2 and of DRAM (each below half a per cent of a miss), and before the first CTA starts.
 OFFSETS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 3))
@@ -56,7 +56,7 @@ def noise_floor(runs: Sequence[Metrics], changes: int | None = None) -> dict[str
     Student's t times the standard deviation of the difference; for several changes with Sidak's confidence for each.
     0 for a metric that is missing or 0.
     """
-    factor = quantile(exact.power(0.95, 1.0 / (changes or 1)), len(runs) - 1)
+    factor = quantile(len(runs) - 1, exact.power(CONFIDENCE, 1.0 / (changes or 1)))
     factor *= math.sqrt(1.0 + (1.0 / len(runs) if changes else 1.0))
     floors = {}
     for name in runs[0]:

@@ -85,7 +85,7 @@ def change_intervals(
         parts = [grown * error, grown * noise, model]
         free = MODEL_DEGREES if is_traced else COMPUTE_DEGREES
         degrees = satterthwaite(parts, [STRATA - 1, len(runs) - 1, free])
-        half = quantile(0.95, degrees) * exact.length(exact.length(parts[0], parts[1]), parts[2])
+        half = quantile(degrees) * exact.length(exact.length(parts[0], parts[1]), parts[2])
         found[name] = Interval(value - half, value + half)
     return found
 

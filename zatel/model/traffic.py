@@ -32,7 +32,7 @@ LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 RAYS = ("warp_id", "visit", "lane")
-FOLLOWED = 1 << 21  # requests that pass the caches, at most; set sampling leaves the others out
+FOLLOWED = 1 << 22  # requests that pass the caches, at most; set sampling leaves the others out
 PROMISE = 1 / 8  # share of all warps that must be read to foretell how many requests, or bytes, there will be
 
 

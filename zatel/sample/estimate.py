@@ -1,7 +1,7 @@
 """Estimate a replay's metrics from a stratified sample, with a functional model of all warps as control variate.
 
 1. ``model.traffic`` reads all warps' memory requests; ``draw`` selects a balanced sample of the CTAs.
-2. ``machine`` makes a GPU of the sample's size whose L2 misses as the whole GPU's does.
+2. ``machine`` makes a GPU of the sample's size with the whole L2.
 3. The sample is replayed once, in one piece: no K cold starts, no IPC lowered by K drains.
 4. ``extrapolate``: instructions are known exactly. Cycles are the steps of all warps in a schedule
    (``model.schedule``) times the cycles of a step in the replay.
@@ -32,10 +32,9 @@ from rayplay.zatel.sample.machine import (
     build,
     check_inputs,
     functional_identity,
-    in_whole_l2,
     machine_for,
-    match,
     traffic_of_all,
+    traffic_of_sample,
 )
 from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.proportion import Part, at_speed
@@ -188,12 +187,12 @@ def replay_samples(
     rows = kept_rows(trace, work.held, work.kept, chosen, work.stream)
     if not rules.contents:
         rows = rows._replace(line=rows.line[:0], sectors=rows.sectors[:0])
-    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, rules)) for gpu in gpus]
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
     if parts:
         sized = zip(machines, parts, strict=True)
         machines = [(whole, own._replace(sms=part.sms, controllers=part.controllers)) for (whole, own), part in sized]
-    models, shares = zip(*model_all(gpus, machines, work, chosen, rows, rules), strict=True)
-    scaled = [build(gpu, part, share) for gpu, (_, part), share in zip(gpus, machines, shares, strict=True)]
+    models = model_all(gpus, machines, work, chosen, rows)
+    scaled = [build(gpu, part) for gpu, (_, part) in zip(gpus, machines, strict=True)]
     if parts:
         scaled = [at_speed(one, part.speed) for one, part in zip(scaled, parts, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
@@ -228,39 +227,33 @@ def conclude(outcome: Outcome, rules: Rules = EVERY, is_paced: bool = False) -> 
 
 
 def model_all(
-    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows,
-    rules: Rules = EVERY,
-) -> list[tuple[Modelled, float]]:  # fmt: skip
-    """Functional traffic for each GPU, and its sample's share of the L2; made once for all GPUs of equal caches."""
-    known: dict[str, tuple[Modelled, float]] = {}
+    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray, rows: Rows
+) -> list[Modelled]:
+    """Functional traffic for each GPU; made once for all GPUs of equal caches."""
+    known: dict[str, Modelled] = {}
     found = []
     designs = tqdm(list(zip(gpus, machines, strict=True)), "caches", unit="design", disable=None, leave=False)
     for gpu, (whole, part) in designs:
         if (key := repr((functional_identity(gpu, whole), part))) not in known:
-            known[key] = _model(gpu, whole, part, work, chosen, rows, rules)
+            known[key] = _model(gpu, whole, part, work, chosen, rows)
         found.append(known[key])
     return found
 
 
-def _model(
-    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, rows: Rows, rules: Rules
-) -> tuple[Modelled, float]:
+def _model(gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, rows: Rows) -> Modelled:
     """As of ``model_all``, from the cache or from the functional caches."""
     identity, kept, held = functional_identity(gpu, whole), work.kept, (rows.line, rows.sectors)
-    of_sample = identity, part, chosen, *held, rules.matched_l2
-    if arrays := kept.load("traffic", identity):
-        goal = unpacked_traffic(arrays, "of")
-    else:
-        goal = traffic_of_all(gpu, whole, work.stream)
-        kept.keep(packed_traffic(goal, "of"), "traffic", identity)
-    if arrays := kept.load("matched", *of_sample):
-        return Modelled(goal, unpacked_traffic(arrays, "of")), float(arrays["share"])
-    if rules.matched_l2:
-        share, mine = match(gpu, whole, part, work.stream, goal, chosen, *held)
-    else:
-        share, mine = in_whole_l2(gpu, part, work.stream, chosen, *held)
-    kept.keep({"share": np.array(share)} | packed_traffic(mine, "of"), "matched", *of_sample)
-    return Modelled(goal, mine), share
+    found = []
+    for key, run, of in (
+        (("traffic", identity), traffic_of_all, (whole, work.stream)),
+        (("sample", identity, part, chosen, *held), traffic_of_sample, (part, work.stream, chosen, *held)),
+    ):
+        if arrays := kept.load(*key):
+            found.append(unpacked_traffic(arrays, "of"))
+        else:
+            found.append(run(gpu, *of))
+            kept.keep(packed_traffic(found[-1], "of"), *key)
+    return Modelled(*found)
 
 
 def _interval(steps: int, part: Machine) -> int:

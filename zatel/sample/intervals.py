@@ -14,6 +14,7 @@ from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from rayplay.formats.guard import exact
 
+CONFIDENCE = 0.95  # of every interval and noise floor
 STRATA = 24
 
 
@@ -43,14 +44,14 @@ def relative_error_of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float
     return float(np.sqrt(variance)) / float(above.sum()), count - 1
 
 
-def quantile(confidence: float, degrees: int) -> float:
+def quantile(degrees: int, confidence: float = CONFIDENCE) -> float:
     """Student's t that a value stays within on both sides with the confidence."""
     return exact.rounded(stdtrit(degrees, 0.5 + confidence / 2))
 
 
 def interval(estimate: float, sampling: float, degrees: int, model: float) -> Interval:
     """95 % interval around ``estimate`` for the relative standard errors of ``sampling`` and of the ``model``."""
-    half = quantile(0.95, degrees) * exact.length(sampling, model) * abs(estimate)
+    half = quantile(degrees) * exact.length(sampling, model) * abs(estimate)
     return Interval(estimate - half, estimate + half)
 
 

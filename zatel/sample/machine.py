@@ -1,8 +1,7 @@
-"""Machine that replays a sample: fewer SMs and memory controllers, and an L2 that misses as the whole GPU's does.
+"""Machine that replays a sample: fewer SMs and memory controllers, and the whole GPU's L2.
 
 The paper divides SMs, memory partitions and with them the L2 by one K. Here SMs and controllers follow the fraction,
-rounded to whole ones. The L2 gets the capacity with which the sampled warps miss in the functional caches
-(``model.caches``) as often as all warps in the whole L2: all warps read the BVH's upper levels, which do not shrink.
+rounded to whole ones. The L2 keeps its capacity: all warps read the BVH's upper levels, which do not shrink.
 """
 
 import dataclasses
@@ -19,11 +18,7 @@ from rayplay.zatel.model.instructions import traces_rays
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, traffic
 from rayplay.zatel.paper.downscale import sized_l2
-from rayplay.zatel.sample.rules import EVERY, Rules
 
-BISECTIONS = 7
-LARGEST_L2 = 4.0  # times the whole GPU's
-LEAST_CONTROLLERS = 2
 CACHES = ("l1", "l2", "rt_cache")  # units of a plug-in that an estimate cannot follow
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 
@@ -66,16 +61,15 @@ def check_inputs(trace: Trace, gpus: Sequence[Gpu] = (), is_modelled: bool = Tru
             )
 
 
-def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -> Machine:
+def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
     """Machine for a ``fraction`` of the warps of a launch: the part of the GPU that they fill ``ROUNDS`` times.
 
     Where all warps fill the whole GPU less often, the part is filled as often: with more warps on an SM than the whole
     GPU has, their local memory would not fit into an L1 into which it does fit there.
 
     A trade-off: a larger machine has a memory nearer to the whole GPU's (SMs that share an L2 slice, requests of a step
-    that meet in a DRAM channel). A smaller one spends less of its time in ramp-up and drain. It has at least the SMs of
-    ``LEAST_CONTROLLERS``, since one channel alone is 16 % more efficient, and more channels than the SMs' part of the
-    GPU's would queue less.
+    that meet in a DRAM channel). A smaller one spends less of its time in ramp-up and drain. With more channels than
+    the SMs' part of the GPU's, requests would queue less.
     """
     alone = dataclasses.replace(
         gpu, sm=dataclasses.replace(gpu.sm, count=1)
@@ -88,13 +82,12 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float, rules: Rules = EVERY) -
     warps = trace.rows("warps")
     rounds = min(ROUNDS, warps / (gpu.sm.count * places))
     filled = int(fraction * warps / (rounds * places) + 1e-9)
-    least = round(LEAST_CONTROLLERS * per_controller) if rules.controllers else 1
-    sms = min(max(1, filled, least), gpu.sm.count)
+    sms = min(max(1, filled), gpu.sm.count)
     return Machine(sms, max(1, round(sms / per_controller)), places, slots, need.warps)
 
 
-def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
-    """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets.
+def build(gpu: Gpu, machine: Machine, l2_share: float = 1.0) -> Gpu:
+    """Description of ``machine`` with the whole GPU's L2, or about a share of it, rounded to whole sets.
 
     A hash of the L2 slices that is illegal for so few (``ipoly`` needs 16, 32 or 64) is left out.
     """
@@ -130,40 +123,14 @@ def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:
     return traffic(_ordered(gpu, whole, stream, np.ones(len(stream.steps), bool)), gpu)
 
 
-def match(
-    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, goal: Traffic, chosen: np.ndarray, line: np.ndarray,
-    sectors: np.ndarray,
-) -> tuple[float, Traffic]:  # fmt: skip
-    """Find the L2 share with which reads of the ``chosen`` warps miss as often as reads of all; also their traffic.
+def traffic_of_sample(
+    gpu: Gpu, part: Machine, stream: Stream, chosen: np.ndarray, line: np.ndarray, sectors: np.ndarray
+) -> Traffic:
+    """Functional traffic of the ``chosen`` warps on their machine.
 
-    It lies between the share of SMs and ``LARGEST_L2``: lines that other warps would fetch shortly before must stay
-    until they are used.
-
-    goal           from ``traffic_of_all``.
     line, sectors  contents of the L2 at the start; see ``rows.held_before``.
     """
-    requests = after(_ordered(gpu, part, stream, chosen), line, sectors)
-    weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
-
-    def with_share(share: float) -> Traffic:
-        return traffic(requests, build(gpu, part, share))
-
-    low, high = part.sms / whole.sms, LARGEST_L2
-    found = with_share(low)
-    if part == whole or found.read_misses * weight <= goal.read_misses:
-        return low, found
-    for _ in range(BISECTIONS):
-        middle = float(np.sqrt(low * high))
-        misses_more = with_share(middle).read_misses * weight > goal.read_misses
-        low, high = (middle, high) if misses_more else (low, middle)
-    return high, with_share(high)
-
-
-def in_whole_l2(
-    gpu: Gpu, part: Machine, stream: Stream, chosen: np.ndarray, line: np.ndarray, sectors: np.ndarray
-) -> tuple[float, Traffic]:
-    """As ``match`` without its rule: the whole GPU's L2."""
-    return 1.0, traffic(after(_ordered(gpu, part, stream, chosen), line, sectors), build(gpu, part, 1.0))
+    return traffic(after(_ordered(gpu, part, stream, chosen), line, sectors), build(gpu, part))
 
 
 def _ordered(gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray) -> Requests:

@@ -17,7 +17,6 @@ from rayplay.zatel.sample.draw import LEAST_CTAS
 from rayplay.zatel.sample.kept import Kept
 from rayplay.zatel.sample.machine import ROUNDS, build, check_inputs, machine_for
 from rayplay.zatel.sample.rows import Rows, as_source, kept_rows, known_rows
-from rayplay.zatel.sample.rules import EVERY
 
 
 def part_of(trace: Trace, gpu: Gpu) -> float | None:
@@ -45,7 +44,7 @@ def replay_sample(trace: Trace, sample: Trace, gpu: Gpu, fraction: float, model:
     from rayplay.replay import simulate
 
     check_inputs(trace, [gpu], is_modelled=False)
-    whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction, EVERY.without("controllers"))
+    whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)
     return simulate(sample, build(gpu, part, part.sms / whole.sms), model=model)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from rayplay.zatel.replays.metrics import RULES, number_text, relative_error
 from rayplay.zatel.sample.estimate import Estimate
 from rayplay.zatel.sample.forecast import Forecast
+from rayplay.zatel.sample.intervals import CONFIDENCE
 
 Full = Mapping[str, float | None]
 WHOLE = "that is the full replay: its metrics are exact"
@@ -75,7 +76,7 @@ def as_json(steps: Sequence[Estimate], trace: str, gpu: str, seed: int, full: Fu
         for name in RULES
     }
     samples = [sample_record(step) for step in steps]
-    return {"trace": trace, "gpu": gpu, "seed": seed, "confidence": 0.95, "metrics": metrics, "samples": samples}
+    return {"trace": trace, "gpu": gpu, "seed": seed, "confidence": CONFIDENCE, "metrics": metrics, "samples": samples}
 
 
 def sample_record(step: Estimate) -> dict[str, float]:

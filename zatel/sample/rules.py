@@ -11,20 +11,15 @@ from typing import NamedTuple
 class Rules(NamedTuple):
     """Which rules hold.
 
-    contents     BVH records, or without rays lines, that other CTAs fetched before are in the sample's L2
-                 (``rows.held_before``).
-    controllers  the machine has at least the SMs of two memory controllers (``machine.machine_for``).
-    matched_l2   the sample's L2 misses as often in the functional caches as the whole one (``machine.match``);
-                 without it the L2 keeps its size.
-    bounds       no window takes less than its busiest L2 slice, and no launch less than the DRAM's channels; RT
-                 efficiency falls with the hold-up (``l2_slices``, ``extrapolate``).
-    later        a step of rays waits for the misses that the sample lacks (``extrapolate.later``).
-    load         DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
+    contents  BVH records, or without rays lines, that other CTAs fetched before are in the sample's L2
+              (``rows.held_before``).
+    bounds    no window takes less than its busiest L2 slice, and no launch less than the DRAM's channels; RT
+              efficiency falls with the hold-up (``l2_slices``, ``extrapolate``).
+    later     a step of rays waits for the misses that the sample lacks (``extrapolate.later``).
+    load      DRAM efficiency follows the load (``extrapolate.rescale_efficiency``).
     """
 
     contents: bool = True
-    controllers: bool = True
-    matched_l2: bool = True
     bounds: bool = True
     later: bool = True
     load: bool = True
@@ -35,7 +30,7 @@ class Rules(NamedTuple):
 
 
 EVERY = Rules()
-OF_REPLAY = ("contents", "controllers", "matched_l2")  # they change the replay of the sample, not only its use
+OF_REPLAY = ("contents",)  # they change the replay of the sample, not only its use
 
 
 def of_replay(rules: Rules) -> tuple[bool, ...]:

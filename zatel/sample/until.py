@@ -1,7 +1,7 @@
 """Choice of the fraction by the requested width of the cycles' interval, before anything is replayed.
 
 ``forecast`` says how wide the interval of each fraction will be and what it will cost. The least fraction that promises
-enough is replayed, or everything where that is cheaper. Only when the promise fails follows a second sample.
+enough is replayed, or everything where that is cheaper. When the promise fails, everything follows.
 """
 
 from rayplay.formats.dataset.reader import Trace
@@ -15,7 +15,6 @@ from rayplay.zatel.sample.whole import replay_whole
 
 FINENESS = 1.1  # ratio of successive fractions
 LEAST_CTAS = 2 * STRATA  # of a sample: two in each stratum
-MOST_SAMPLES = 2  # then the table does not know such traces
 SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -28,18 +27,11 @@ def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: W
     """
     of = population(trace, gpu)
     found: list[Estimate] = []
-    fraction = cheapest([forecast(trace, gpu, of, one, ERRORS) for one in fractions(of)], target, False)
-    while fraction < 1.0 and len(found) < MOST_SAMPLES:
+    fraction = cheapest([forecast(trace, gpu, of, one, ERRORS) for one in fractions(of)], target)
+    if fraction < 1.0:
         work = work or read_work(trace, drawn=(fraction, seed))
         found.append(estimate(trace, gpu, fraction, seed, work))
-        width = half_width(found[-1])
-        if width <= target:
-            return found
-        promise = forecast(trace, gpu, of, fraction, ERRORS)
-        more = width / max(exact.length(promise.sampling, promise.model), 1e-9)
-        further = [forecast(trace, gpu, of, one, ERRORS) for one in fractions(of) if one > fraction]
-        fraction = cheapest(further, target / more, True)
-    return [*found, replay_whole(trace, gpu)]
+    return found if found and half_width(found[0]) <= target else [*found, replay_whole(trace, gpu)]
 
 
 def expected(trace: Trace, gpu: Gpu) -> tuple[list[Forecast], bool]:
@@ -58,15 +50,11 @@ def fractions(of: Population) -> list[float]:
     return found
 
 
-def cheapest(promised: list[Forecast], target: float, known: bool) -> float:
-    """Least fraction whose interval should have the half width ``target``; 1 where a full replay costs no more.
-
-    known  whether the trace was read for a sample before this one.
-    """
-    for one in promised:
-        if exact.length(one.sampling, one.model) <= target:
-            return one.fraction if (one.cost if known else one.first) < 1.0 else 1.0
-    return 1.0
+def cheapest(promised: list[Forecast], target: float) -> float:
+    """Least fraction whose interval should have the half width ``target``; 1 where a full replay costs no more."""
+    enough = (one for one in promised if exact.length(one.sampling, one.model) <= target)
+    least = next(enough, None)
+    return least.fraction if least and least.first < 1.0 else 1.0
 
 
 def half_width(found: Estimate) -> float:

@@ -23,7 +23,7 @@ from rayplay.zatel.sample.estimate import Outcome, Work, checked_fraction, concl
 from rayplay.zatel.sample.machine import check_inputs
 from rayplay.zatel.sample.rules import EVERY, Rules, of_replay
 
-MADE_FOR = {"controllers": "bunny", "matched_l2": "park", "bounds": "wknd"}
+MADE_FOR = {"bounds": "wknd"}
 DERIVED = ("contents", "bounds", "load")  # from laws of the machine (docs/estimate.md): they stay, whatever they gain
 
 

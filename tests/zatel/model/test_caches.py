@@ -22,7 +22,7 @@ from rayplay.zatel.model.traffic import (
     read_stream,
     traffic,
 )
-from rayplay.zatel.sample.machine import LARGEST_L2, build, in_whole_l2, machine_for, match, traffic_of_all
+from rayplay.zatel.sample.machine import build, machine_for, traffic_of_all, traffic_of_sample
 from tests.zatel.model.slow_caches import slow_traffic
 
 
@@ -45,9 +45,13 @@ def test_traffic_equals_slow_caches(spheres: Trace, l1_sets: int, l2_sets: int) 
 
 def small(gpu: Gpu, sms: int, l1_sets: int, l2_sets: int) -> Gpu:
     """GPU with the given sets of 16 lines in each L1 and in each of the four slices of the L2."""
-    found = replace(gpu, sm=replace(gpu.sm, count=sms), l1=replace(gpu.l1, bytes=l1_sets * 2048, ways=16))
     controllers = 4 // gpu.l2.slices_per_controller
-    return build(found, Machine(sms, controllers, 1, 1), 4 * l2_sets * 2048 / gpu.l2.bytes)
+    found = replace(
+        gpu, sm=replace(gpu.sm, count=sms), l1=replace(gpu.l1, bytes=l1_sets * 2048, ways=16),
+        memory=replace(gpu.memory, count=controllers),
+        l2=replace(gpu.l2, bytes=4 * l2_sets * 2048, set_hash="multiplicative"),
+    )  # fmt: skip
+    return build(found, Machine(sms, controllers, 1, 1))
 
 
 def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
@@ -98,21 +102,17 @@ def test_no_more_requests_are_held_than_are_followed(rows: list[int], most: int)
             assert len(held) <= most or shift == MOST_SHIFT
 
 
-def test_a_sample_gets_an_l2_between_its_share_and_the_largest(trace: Trace) -> None:
+def test_a_sample_finds_the_whole_l2_and_what_it_contains(trace: Trace) -> None:
     gpu, stream = load("mobile", ["l2.bytes=65536"]), read_stream(trace)
     whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, 0.25)
     nothing, everybody = (np.zeros(0, np.int64), np.zeros(0, np.uint8)), np.ones(len(stream.steps), bool)
-    assert ((whole.sms, whole.controllers), (part.sms, part.controllers)) == ((8, 4), (4, 2))
+    assert ((whole.sms, whole.controllers), (part.sms, part.controllers)) == ((8, 4), (2, 1))
     goal = traffic_of_all(gpu, whole, stream)
     assert goal[:7] == traffic(in_order(stream, everybody, whole), gpu)[:7]
     few = np.arange(len(stream.steps)) % 4 == 0
-    share, found = match(gpu, whole, part, stream, goal, few, *nothing)
-    assert 4 / 8 <= share <= LARGEST_L2
-    built = build(gpu, part, share)
-    assert (built.sm.count, built.memory.count) == (4, 2)
-    assert built.l2.bytes % (16 * 128) == 0
-    assert found[:7] == traffic(in_order(stream, few, part), built)[:7]
+    built = build(gpu, part)
+    assert (built.sm.count, built.memory.count, built.l2.bytes) == (2, 1, 65536)
     held = stream.line[:1], np.full(1, 15, np.uint8)
-    (size, without), (_, with_it) = (in_whole_l2(gpu, part, stream, few, *of) for of in (nothing, held))
-    assert size == 1.0
+    without, with_it = (traffic_of_sample(gpu, part, stream, few, *of) for of in (nothing, held))
+    assert without[:7] == traffic(in_order(stream, few, part), built)[:7]
     assert 0 < with_it.read_misses <= without.read_misses < goal.read_misses

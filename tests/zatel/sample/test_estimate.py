@@ -92,7 +92,7 @@ def test_a_sample_of_a_part_has_intervals_and_is_repeatable(path: Path) -> None:
     work = read_work(trace)
     found = estimate(trace, gpu, 0.25, 4, work)
     assert found.warps.sum() == len(found.warps) // 4
-    assert (found.machine.sms, found.machine.controllers) == (4, 2)
+    assert (found.machine.sms, found.machine.controllers) == (2, 1)
     for name in RULES:
         interval = found.intervals[name]
         assert interval is None or interval.low < (found.metrics[name] or 0) < interval.high

@@ -13,7 +13,7 @@ from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.sample.estimate import Estimate, estimate, estimate_many, read_work
 from rayplay.zatel.sample.kept import ALIGNED_BYTES, SOURCES, Kept, from_bytes, to_parts
-from rayplay.zatel.sample.machine import match
+from rayplay.zatel.sample.machine import traffic_of_sample
 from rayplay.zatel.sample.report import as_json
 from rayplay.zatel.sample.rows import as_source, read_rows
 
@@ -55,7 +55,7 @@ def test_a_later_estimate_is_the_same_and_reads_no_warp(trace: Trace, kept: dict
     assert len(kept) == 4  # requests, rows, traffic of all, and of the sample
     forbid(
         monkeypatch, "rayplay.zatel.sample.estimate.read_stream", "rayplay.zatel.sample.rows.read_rows",
-        "rayplay.zatel.sample.estimate.traffic_of_all", "rayplay.zatel.sample.estimate.match",
+        "rayplay.zatel.sample.estimate.traffic_of_all", "rayplay.zatel.sample.estimate.traffic_of_sample",
     )  # fmt: skip
     assert record(estimate(open_trace(trace.path), gpu, 0.25)) == first
 
@@ -71,8 +71,8 @@ def test_another_sample_or_gpu_shares_only_what_is_its_own(trace: Trace, kept: d
 def test_designs_that_the_caches_cannot_tell_apart_share_a_pass(trace: Trace, monkeypatch) -> None:
     work, calls = read_work(trace), []
     monkeypatch.setattr(
-        "rayplay.zatel.sample.estimate.match",
-        lambda *arguments: calls.append(arguments[0].name) or match(*arguments),
+        "rayplay.zatel.sample.estimate.traffic_of_sample",
+        lambda *arguments: calls.append(arguments[0].name) or traffic_of_sample(*arguments),
     )
     designs = [load("mobile", [*GPU, *change]) for change in ([], ["l2.latency_cycles=100"], ["dram.latency_cycles=9"])]
     estimate_many(trace, [*designs, load("mobile", [*GPU, "l1.ways=256", "l1.bytes=32768"])], 0.25, 1, work)

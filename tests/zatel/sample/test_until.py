@@ -20,10 +20,9 @@ def promised(fraction: float, width: float) -> Forecast:
 
 def test_the_least_fraction_that_promises_enough_or_everything_where_that_is_cheaper() -> None:
     some = [promised(0.1, 0.08), promised(0.2, 0.05), promised(0.45, 0.02)]
-    assert cheapest(some, 0.05, known=False) == 0.2
-    assert cheapest(some, 0.02, known=True) == 0.45
-    assert cheapest(some, 0.02, known=False) == 1.0  # 1.05 full replays
-    assert cheapest(some, 0.01, known=True) == 1.0
+    assert cheapest(some, 0.05) == 0.2
+    assert cheapest(some, 0.02) == 1.0  # 1.05 full replays
+    assert cheapest(some, 0.01) == 1.0
 
 
 def test_widths_of_a_forecast_follow_from_the_table_by_hand(trace: Trace) -> None:
@@ -59,14 +58,14 @@ def test_a_wide_target_takes_one_sample_and_a_narrow_one_everything(trace: Trace
     assert (whole.share, half_width(whole)) == (1.0, 0.0)
 
 
-def test_broken_promises_end_in_the_full_replay(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table without errors promises every target with the first sample."""
+def test_a_broken_promise_ends_in_the_full_replay(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table without errors promises every target."""
     gpu, work = load("mobile", GPU), read_work(trace)
     monkeypatch.setattr(until, "LEAST_CTAS", 16)
     perfect = [row._replace(error=0.0, spread=0.0, sampling_error=0.0) for row in read_table()]
     monkeypatch.setattr(until, "ERRORS", perfect)
     found = estimate_until(trace, gpu, 0.001, 1, work)
-    assert [one.share < 1.0 for one in found] == [True, True, False]
+    assert [one.share < 1.0 for one in found] == [True, False]
 
 
 def test_the_choice_does_not_depend_on_what_is_kept(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
