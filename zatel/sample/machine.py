@@ -24,6 +24,7 @@ BISECTIONS = 7
 LARGEST_L2 = 4.0  # times the whole GPU's
 LEAST_CONTROLLERS = 2
 CACHES = ("l1", "l2", "rt_cache")  # units of a plug-in that an estimate cannot follow
+UNSAMPLED = ("distances", "culled", "rays")  # needs of a plug-in that the rows of a sample lack
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 
 
@@ -50,6 +51,12 @@ def check_inputs(trace: Trace, gpus: Sequence[Gpu] = ()) -> None:
         raise UserError(f"{trace.path}: must {problem}, to be estimated; replay the whole trace (rayplay replay)")
     for gpu in gpus:
         expect_no_reorder(trace, gpu)
+        lacking = [need for need in UNSAMPLED if gpu.plugin and need in gpu.plugin.needs]
+        if gpu.plugin and lacking:
+            raise UserError(
+                f"GPU {gpu.name}: its plug-in {gpu.plugin.name} needs {', '.join(lacking)}, which a sample lacks;"
+                " replay the whole trace (rayplay replay)"
+            )
         caches = [unit for unit in gpu.plugin.units if unit in CACHES] if gpu.plugin else []
         if gpu.plugin and caches:
             raise UserError(
