@@ -43,7 +43,7 @@ class KeptLibrary(JITCodeLibrary):
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
-        """As numba's, but for the bitcode."""
+        """As numba's, without the bitcode."""
         name, kind, data = state
         if kind != "object":
             return JITCodeLibrary._unserialize.__func__(JITCodeLibrary, codegen, state)  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ class KeptLibrary(JITCodeLibrary):
         return made
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Address of a function; 0 where there is none of the name."""
+        """Address of a function; 0 without a function of the name."""
         return int(self._codegen._engine.get_function_address(name))
 
     def _get_module_for_linking(self) -> Any:
