@@ -127,7 +127,7 @@ def left_out(rows: Sequence[Compared], trace: str) -> str:
             for is_mine in (True, False)
         )
         used, share = paired.model_share(metrics[0]), learned(others)
-        factor = quantile(0.95, paired.MODEL_DEGREES)
+        factor = quantile(paired.MODEL_DEGREES)
         held = [
             abs(one.predicted - one.full) ** 2
             <= max(one.half**2 + (factor * one.predicted) ** 2 * (share**2 - used**2), 0.0)

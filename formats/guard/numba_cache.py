@@ -3,6 +3,10 @@
 An object holds its whole key beside the code. Its name is a digest of the key, of the function's file (tests compile
 functions of their own, which no package's digest covers), of numba and of Python. numba unpickles what it keeps: here
 only bytes whose seal was checked.
+
+What a function needs to run is its machine code. numba also parses the bitcode kept beside it, which only a function
+that links it needs, and imports its implementations of every function, which only its compiler needs. Both took a
+fifth of a second a process; here they wait until they are needed.
 """
 
 import hashlib
@@ -14,8 +18,11 @@ from typing import Any
 
 import llvmlite
 import numba
+from llvmlite.binding import parse_bitcode
 from numba.core import caching, ccallback, dispatcher
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from rayplay.formats.guard.sealed import keep, load, sealed_root
@@ -27,6 +34,35 @@ VERSIONS = (numba.__version__, llvmlite.__version__, sys.version)
 @cache
 def _digest(file: str) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+class KeptLibrary(JITCodeLibrary):
+    """Kept machine code, whose bitcode is parsed when another library links it."""
+
+    bitcode: bytes
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        """As numba's, without the bitcode."""
+        name, kind, data = state
+        if kind != "object":
+            return JITCodeLibrary._unserialize.__func__(JITCodeLibrary, codegen, state)  # type: ignore[attr-defined]
+        made = codegen.create_library(name)
+        made.enable_object_caching()
+        code, made.bitcode = data
+        made._set_compiled_object(code)
+        made._finalize_final_module()
+        return made
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Address of a function; 0 without a function of the name."""
+        return int(self._codegen._engine.get_function_address(name))
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = parse_bitcode(self.bitcode)
+            self._codegen._engine._load_defined_symbols(self._shared_module)
+        return self._shared_module
 
 
 class CodeCache(caching.FunctionCache):
@@ -47,8 +83,13 @@ class CodeCache(caching.FunctionCache):
 
     def holds(self, signature: Any, target: Any) -> bool:
         """Whether there is code for these types."""
-        target.refresh()
+        rtsys.initialize(target)
         return Path(sealed_root() / self._name(self._index_key(signature, target.codegen()))).exists()
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The compiled function for these types; None when it is not kept."""
+        rtsys.initialize(target)
+        return self._load_overload(signature, target)
 
     def _load_overload(self, signature: Any, target: Any) -> Any:
         key = self._index_key(signature, target.codegen())
@@ -56,7 +97,14 @@ class CodeCache(caching.FunctionCache):
         if data is None:
             return None
         held, payload = pickle.loads(data)
-        return CompileResult._rebuild(target, *payload) if held == key else None
+        if held != key:
+            return None
+        codegen = target.codegen()
+        before, codegen._library_class = codegen._library_class, KeptLibrary
+        try:
+            return CompileResult._rebuild(target, *payload)
+        finally:
+            codegen._library_class = before
 
     def _save_overload(self, signature: Any, made: Any) -> None:
         if self._enabled and not made.library.has_dynamic_globals and not any(not x.can_cache for x in made.lifted):

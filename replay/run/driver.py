@@ -50,6 +50,7 @@ def simulate(
     notes: Checkpoints | None = None,
     shared: Shared | None = None,
     watch: Watch | None = None,
+    stalls: bool = True,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -65,6 +66,7 @@ def simulate(
     notes             where checkpoints are kept, and maybe one to go on from; changes no result.
     shared            classes of work that share the GPU, of the trace ``shared.joined.trace``.
     watch            looks at the machine for a timeline; changes no result, and sees nothing of ``gatsim``.
+    stalls           whether the result has the table ``stalls``, whose looks cost a tenth of a short replay.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -74,6 +76,8 @@ def simulate(
     replay = _prepared(
         trace, gpu, quantum, threads, characterisation, selection or Selection(), model, interval, shared, watch
     )
+    if not stalls and isinstance(replay, Replay):
+        replay.stalls = None
     seconds = gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS
     often = "once after an installation" if gpu.plugin is None else f"once for each text of {gpu.plugin.name}.py"
     with first_use("the engine of this model", seconds, often=often):

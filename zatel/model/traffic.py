@@ -264,15 +264,21 @@ def in_order(
     time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
     slots = Slots(planned.place, machine.sms, machine.places, interleaved, tables)
     given = stream.requests, stream.line, stream.sectors, time, warps, slots, (1 << stream.shift) - 1
-    bounds, none = window_bounds(time), np.zeros(0, np.int64)
-    counts = follow(*given, bounds, Followed(none.astype(float), none, none, none), Entered(none, none, none), False)
-    found = Followed(*(np.empty(counts[0], kind) for kind in (float, np.int64, np.uint16, np.int16)))
-    entered = Entered(*(np.empty(counts[1], np.int64) for _ in Entered._fields))
+    bounds = window_bounds(time)
+    counts = follow(*given, bounds, *_room(0, 0), False)
+    found, entered = _room(*counts)
     follow(*given, bounds, found, entered, True)
     del planned, time, given
     order = np.argsort(found.time, kind="stable")
     window = np.searchsorted(bounds, found.time[order], side="right").astype(np.int16)
     return Requests(found.line[order], found.sectors[order], stream.shift, found.sm[order], window, entered)
+
+
+def _room(followed: int, entries: int) -> tuple[Followed, Entered]:
+    """Memory for the results of ``follow``, of one type whatever their numbers: its code is made once."""
+    kinds = float, np.int64, np.uint16, np.int16
+    found = Followed(*(np.empty(followed, kind) for kind in kinds))
+    return found, Entered(*(np.empty(entries, np.int64) for _ in Entered._fields))
 
 
 def taken(parts: list[np.ndarray]) -> np.ndarray:

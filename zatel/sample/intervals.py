@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from rayplay.formats.guard import exact
 
@@ -45,8 +44,24 @@ def relative_error_of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float
 
 
 def quantile(degrees: int, confidence: float = CONFIDENCE) -> float:
-    """Student's t that a value stays within on both sides with the confidence."""
-    return exact.rounded(stdtrit(degrees, 0.5 + confidence / 2))
+    """Student's t that a value stays within on both sides with the confidence; importing scipy takes longer."""
+    low, high = 0.0, math.pi / 2
+    while low < (angle := (low + high) / 2) < high:
+        low, high = (angle, high) if within(angle, degrees) < confidence else (low, angle)
+    return exact.rounded(math.sqrt(degrees) * math.tan(high))
+
+
+def within(angle: float, degrees: int) -> float:
+    """Probability that |Student's t| is at most sqrt(``degrees``) tan(``angle``).
+
+    M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """
+    odd, cosine = degrees % 2, math.cos(angle)
+    terms = [cosine if odd else 1.0] if degrees > 1 else []
+    for below in range(2 + odd, degrees, 2):
+        terms.append(terms[-1] * cosine * cosine * (below - 1) / below)
+    found = math.sin(angle) * math.fsum(terms)
+    return (angle + found) * 2 / math.pi if odd else found
 
 
 def interval(estimate: float, sampling: float, degrees: int, model: float) -> Interval:

@@ -20,6 +20,7 @@ from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_ord
 from rayplay.zatel.paper.downscale import sized_l2
 
 CACHES = ("l1", "l2", "rt_cache")  # units of a plug-in that an estimate cannot follow
+UNSAMPLED = ("distances", "culled", "rays")  # needs of a plug-in that the rows of a sample lack
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
 
 
@@ -47,18 +48,24 @@ def check_inputs(trace: Trace, gpus: Sequence[Gpu] = (), is_modelled: bool = Tru
     is_traced = is_modelled and traces_rays(trace)
     for gpu in gpus:
         expect_no_reorder(trace, gpu)
-        if is_traced and (gpu.rt.cache != "l1" or gpu.rt.perfect_memory):
-            raise UserError(
-                f"GPU {gpu.name}: rt.cache must be l1 and rt.perfect_memory false, since an estimate follows all rays'"
-                f" records through L1s, not {gpu.rt.cache} and {str(gpu.rt.perfect_memory).lower()}; replay the whole"
-                " trace (rayplay replay)"
-            )
-        caches = [unit for unit in gpu.plugin.units if unit in CACHES] if gpu.plugin else []
-        if gpu.plugin and caches:
-            raise UserError(
-                f"GPU {gpu.name}: its plug-in {gpu.plugin.name} acts on {', '.join(caches)}, whose contents a sample"
-                " cannot tell; replay the whole trace (rayplay replay)"
-            )
+        if problem := not_modelled(gpu, is_traced):
+            raise UserError(f"GPU {gpu.name}: {problem}; replay the whole trace (rayplay replay)")
+
+
+def not_modelled(gpu: Gpu, is_traced: bool) -> str | None:
+    """What of a GPU an estimate cannot follow, or None; ``is_traced``: rays are among what it follows."""
+    if is_traced and (gpu.rt.cache != "l1" or gpu.rt.perfect_memory):
+        return (
+            "rt.cache must be l1 and rt.perfect_memory false, since an estimate follows all rays' records through L1s,"
+            f" not {gpu.rt.cache} and {str(gpu.rt.perfect_memory).lower()}"
+        )
+    if gpu.plugin is None:
+        return None
+    if lacking := [need for need in UNSAMPLED if need in gpu.plugin.needs]:
+        return f"its plug-in {gpu.plugin.name} needs {', '.join(lacking)}, which a sample lacks"
+    if caches := [unit for unit in gpu.plugin.units if unit in CACHES]:
+        return f"its plug-in {gpu.plugin.name} acts on {', '.join(caches)}, whose contents a sample cannot tell"
+    return None
 
 
 def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:

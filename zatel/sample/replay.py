@@ -87,7 +87,7 @@ def replay_trace(trace: Trace, gpu: Any, interval: int) -> Replayed:
     """Replay a trace in this process, with a row of the timeline for each ``interval`` cycles."""
     from rayplay.replay import simulate
 
-    result = simulate(trace, gpu, interval=interval)
+    result = simulate(trace, gpu, interval=interval, stalls=False)
     kept = [added for added in result.ledger.intervals if added.end > gpu.sm.kernel_launch_cycles]
     rows = [result.ledger.totals(added) for added in kept]
     intervals = {

@@ -25,7 +25,7 @@ from rayplay.zatel.model.traffic import LINE_BYTES, PROMISE, SECTOR_BYTES, Strea
 from rayplay.zatel.model.walk import first_uses
 from rayplay.zatel.sample.kept import Kept
 
-LEFT_OUT = ("image", "copies", "threads", "cooperative", "hints")
+LEFT_OUT = ("image", "copies", "threads", "cooperative", "hints", "distances", "culled")
 SAMPLE_BYTES = 1 << 30  # rows of a sample that are kept in memory for its replay; of a larger one, none
 
 

@@ -170,6 +170,32 @@ def folder(program: str, cache: Path, **environment: str) -> str:
     return run.stdout.strip()
 
 
+LATE = """
+import sys
+from numba import njit
+from rayplay.formats.guard.code_cache import kept
+
+keep = lambda function: kept(njit(cache=True), ("formats/guard/errors.py",))(function)
+
+@keep
+def callee(values: int) -> int:
+    return sum([value * value for value in range(values)])
+
+@keep
+def caller(values: int) -> int:
+    return callee(values) + 1
+
+print((caller if "caller" in sys.argv else callee)(4), len(callee.stats.cache_hits), len(caller.stats.cache_hits))
+"""
+
+
+def test_kept_code_runs_and_is_linked_by_code_that_is_compiled_later(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(LATE)
+    for name, expected in (("callee", "14 0 0"), ("callee", "14 1 0"), ("caller", "15 1 0"), ("caller", "15 0 1")):
+        program = f"import runpy, sys; sys.argv = ['late', '{name}']; runpy.run_path('{tmp_path}/late.py')"
+        assert folder(program, tmp_path / "cache") == expected
+
+
 CALLER = """
 from rayplay.replay.jit.bits import compiled, entry_point
 

@@ -2,11 +2,19 @@
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from rayplay.zatel.model.traffic import Traffic
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
-from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, strata_in_time
+from rayplay.zatel.sample.intervals import (
+    interval,
+    quantile,
+    ratios,
+    relative_error_of_ratio,
+    sampling_errors,
+    strata_in_time,
+)
 from rayplay.zatel.sample.machine import Modelled
 
 
@@ -21,6 +29,13 @@ def test_relative_error_by_hand() -> None:
     assert degrees == 2
     assert error == pytest.approx(np.sqrt(3 / 4 * 5) / 6)
     assert np.isnan(relative_error_of_ratio(above[:2], below[:2])[0])
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.95 ** (1 / 13), 0.9999])
+def test_quantiles_are_students(confidence: float) -> None:
+    degrees = [*range(1, 61), 500]
+    known = [stdtrit(of, 0.5 + confidence / 2) for of in degrees]
+    assert [quantile(of, confidence) for of in degrees] == pytest.approx(known, rel=2e-11)
 
 
 def test_an_interval_by_hand() -> None:

@@ -13,7 +13,8 @@ from rayplay.zatel.sample.until import estimate_until, expected
 from rayplay.zatel.sample.whole import replay_whole
 from tests.replay.launches import Kernel, write_kernels
 
-FIFO = Path(__file__).resolve().parents[3] / "examples" / "policies" / "fifo.py"
+POLICIES = Path(__file__).resolve().parents[3] / "examples" / "policies"
+FIFO = POLICIES / "fifo.py"
 
 
 def test_plug_ins_of_caches_are_refused_by_every_door(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,6 +38,12 @@ def test_rays_past_the_l1_are_refused_by_every_door(trace: Trace, value: str, mo
     ):  # fmt: skip
         with pytest.raises(UserError, match=r"rt\.cache must be l1 and rt\.perfect_memory false"):
             door()
+
+
+def test_plug_ins_that_need_what_a_sample_lacks_are_refused(trace: Trace) -> None:
+    gpu = load("mobile", plugin=POLICIES / "coop.py")
+    with pytest.raises(UserError, match=r"its plug-in coop needs distances, culled, rays, which a sample lacks"):
+        estimate_many(trace, [gpu], 0.5)
 
 
 @pytest.mark.parametrize(("gone", "message"), [("warps", "must have warps"), ("kernels", "must be one launch")])

@@ -24,6 +24,13 @@ def test_a_sample_of_all_ctas_is_the_replay() -> None:
     assert summary(replay_sample(trace, sampled(trace, 1.0, 1), gpu, 1.0)) == summary(simulate(trace, gpu))
 
 
+def test_a_replay_without_looks_has_the_same_metrics_and_no_table_of_stalls() -> None:
+    trace, gpu = open_trace(SAMPLE), load("mobile")
+    looked, alone = simulate(trace, gpu), simulate(trace, gpu, stalls=False)
+    assert summary(alone) == summary(looked)
+    assert set(looked.by_class) - set(alone.by_class) == {"stalls"}
+
+
 def test_rows_from_the_cache_are_those_of_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     trace, gpu = open_trace(SAMPLE), load("mobile", ["rt.warps=2"])
     first = sampled(trace, 0.3, 7)
