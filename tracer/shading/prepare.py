@@ -14,6 +14,7 @@ from rayplay.tracer.bvh.layout import LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL
 from rayplay.tracer.bvh.layouts import LAYOUTS
 from rayplay.tracer.launchfile.buffers import Array, place_resources
 from rayplay.tracer.link.launches import ImageLaunch
+from rayplay.tracer.link.programs import Programs
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.record.buffers import DISTANCE_LOG_BYTES
@@ -79,9 +80,7 @@ def prepare_image(
     modules = (module,) if isinstance(module, Module) else tuple(module)
     config, modules = with_built_in(config, modules, scene)
     functions = find_programs(config, modules, place)
-    symbol = params_symbol(config.params_symbol, config.params, modules, place)
-    if symbol:
-        require_listed(tuple(functions), modules, symbol, config.params, place)
+    symbol = _symbol(config, modules, tuple(functions), place)
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure, bvh)
     buffers = upload_scene(scene, memory)
@@ -115,6 +114,14 @@ def prepare_image(
         **{name: value for name, value in vars(table).items() if name != "miss_programs"},
     )  # fmt: skip
     return Prepared(launch, acceleration, values["image"], config.image_format, views)
+
+
+def _symbol(config: ProgramConfig, modules: Sequence[Module], programs: Programs, place: str) -> str | None:
+    """Name of the launch parameters, whose members that programs read are all listed."""
+    symbol = params_symbol(config.params_symbol, config.params, modules, place)
+    if symbol:
+        require_listed(programs, modules, symbol, config.params, place)
+    return symbol
 
 
 def _placed(
