@@ -48,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 def not_of_numba(folder: str, names: list[str]) -> set[str]:
-    """What is not copied: facts and programs of others, and files that another process has not finished."""
+    """Names that are not copied: facts and programs of others, and files that another process has not finished."""
     is_top = Path(folder) == sealed_root()
     return {each for each in names if each[0] == "." or (is_top and each != KEY and not each.startswith("numba-"))}
 

@@ -22,7 +22,7 @@ def use(name: str, monkeypatch: pytest.MonkeyPatch) -> cpu.Cpu:
 
 
 def translate_anew(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Find no program's machine code in the cache, and keep it in what is returned; the tracer's own code is cached."""
+    """Find no program's machine code in the cache, and keep it in the answer; the tracer's own code is cached."""
     kept: dict[str, bytes] = {}
     cache = SimpleNamespace(load=lambda name: None, keep=kept.__setitem__)
     monkeypatch.setattr(machine_code, "sealed", cache)
