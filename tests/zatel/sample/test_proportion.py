@@ -2,19 +2,14 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.changes.paired import change_intervals
-from rayplay.zatel.changes.whatif import changed, what_if
-from rayplay.zatel.sample import estimate
+from rayplay.zatel.changes.whatif import changed
 from rayplay.zatel.sample.machine import build, machine_for
 from rayplay.zatel.sample.proportion import Part, at_speed, in_proportion
-from rayplay.zatel.verbs.whatif import table_text
-
-GPU = ("sm.kernel_launch_cycles=100", "sm.registers=8192")
 
 
 def rows_of(trace: Trace, warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,21 +68,6 @@ def test_a_slower_clock_leaves_the_latency_of_a_read() -> None:
              for one in (gpu, slow)]  # fmt: skip
     assert first[1] == pytest.approx(first[0], abs=1.0)
     assert at_speed(gpu, 1.0) is gpu
-
-
-def test_designs_of_equal_caches_share_a_pass_and_the_machine_is_printed(
-    trace: Trace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passes, made = [], estimate._model
-    monkeypatch.setattr(estimate, "_model", lambda *given: passes.append(given) or made(*given))
-    gpu = load("mobile", list(GPU))
-    found = what_if(trace, gpu, ["l1.latency_cycles*2", "rt.mshr_entries/2", "l2.ways/2"], 0.5)
-    assert len(passes) == 2  # thirteen of fifteen have the unchanged caches
-    sample = found.sample
-    said = f"on {sample['sms']} SMs and {sample['controllers']} memory controllers with"
-    assert said in table_text(found).splitlines()[0]
-    assert f"DRAM at {sample['dram_clock_khz'] / 1000:,.0f} MHz" in table_text(found).splitlines()[0]
-    assert np.isfinite([one.predicted["gpu_cycles"] or np.nan for one in found.designs]).all()
 
 
 @pytest.mark.parametrize("name", ["rtx3070", "orin"])
