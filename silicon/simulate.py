@@ -66,8 +66,7 @@ def simulate_suite(gpus: Sequence[Gpu], only: Sequence[str] = ()) -> dict[str, l
 
 
 class TracedSuite:
-    """Micro-benchmarks, each traced once (those of a whole GPU once for each number of SMs), in a folder that goes with
-    this object.
+    """Micro-benchmarks, each traced once, or once for each number of SMs, in a folder that goes with this object.
 
     only  their quantities; empty for all.
     """

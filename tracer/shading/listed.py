@@ -1,4 +1,4 @@
-"""Launch parameters that programs read: each must be listed, for what is not listed is 0 without a word."""
+"""Launch parameters that programs read: each must be listed, since others are 0 without a word."""
 
 from collections.abc import Iterator, Sequence
 

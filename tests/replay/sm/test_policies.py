@@ -1,4 +1,4 @@
-"""Where policies stand: one file, but for those that keep a state of their own."""
+"""Where policies stand: one file; policies with a state of their own have another."""
 
 import re
 from pathlib import Path
