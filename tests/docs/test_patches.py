@@ -55,7 +55,7 @@ def owner(name: str) -> Any:
 
 
 def is_module(name: str) -> bool:
-    """Whether a dotted name is that of a module's file."""
+    """Whether a dotted name has a file, as a module does."""
     try:
         return find_spec(name) is not None
     except ModuleNotFoundError:

@@ -53,7 +53,10 @@ def check_inputs(trace: Trace, gpus: Sequence[Gpu] = (), is_modelled: bool = Tru
 
 
 def not_modelled(gpu: Gpu, is_traced: bool) -> str | None:
-    """Demand that a GPU fails, without which an estimate cannot follow it; None where it fails none; ``is_traced``: rays are among what it follows."""
+    """Demand that a GPU fails, without which an estimate cannot follow its caches; None where it fails none.
+
+    is_traced  whether rays are among their users.
+    """
     if is_traced and (gpu.rt.cache != "l1" or gpu.rt.perfect_memory):
         return (
             "rt.cache must be l1 and rt.perfect_memory false, since an estimate follows all rays' records through L1s,"
