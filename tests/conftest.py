@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def own_process_state() -> Iterator[None]:
-    """What a test leaves changed in its process is no other test's."""
+    """A test changes its process for no other test."""
     with process_as_it_was():
         yield
 

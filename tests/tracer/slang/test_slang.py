@@ -185,7 +185,7 @@ PARAMETERS = [
 
 
 def bound_with(folder: Path, values: str, monkeypatch: pytest.MonkeyPatch) -> Bound:
-    """What ``COMPILED`` is bound to with a file of values, its compiler left out."""
+    """Bindings of ``COMPILED`` with a file of values, its compiler left out."""
     file = folder / "values.toml"
     file.write_text(values)
     monkeypatch.setattr(binding, "compile_shader", lambda path: Compiled(COMPILED, {"parameters": PARAMETERS}))
