@@ -1,4 +1,4 @@
-"""Where policies stand: one file; policies with a state of their own have another."""
+"""Policies stand in one file; any with a state of their own have another."""
 
 import re
 from pathlib import Path
