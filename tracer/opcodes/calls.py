@@ -35,6 +35,8 @@ What the calls mean here, where OptiX leaves it open:
   geometry. A ray flag outside the eight of OptiX 7.0, such as 0x400 (micromaps of two states) or one of Direct3D and
   Vulkan that skips triangles or procedural primitives, is refused: a constant before anything runs, others where a
   ray has them.
+- A **traversable handle** of a trace call is not looked at: every ray goes through the whole scene, also with the
+  handle of one mesh, or 0, with which OptiX runs the miss program.
 - A **transform list** names the instances around a hit, outermost first; traversal runs on one level of instances whose
   matrices are the products.
 - A program has **one hit object** for the trace calls that it makes; it starts as a nop. Its record index, data and

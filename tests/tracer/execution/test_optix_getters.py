@@ -231,6 +231,18 @@ def test_the_handle_of_an_instance_is_no_other_transform(folder: Path) -> None:
     assert not words[met, 4:10].any()
 
 
+def test_every_traversable_handle_stands_for_the_whole_scene(folder: Path) -> None:  # DEVIATIONS T41
+    hit = program("closesthit", "    mov.u32 %r4, 7;\n" + store(0, "%r4"))
+    what = scene([np.eye(3, 4, dtype=np.float32)], [()])
+    found = []
+    for handle in ("", "mov.u64 %l2, 12345;\n", "mov.u64 %l2, 0;\n"):
+        text = program("raygen", SET_RAY + handle + trace()) + program("miss", "") + hit
+        found.append(both(prepare(folder, text, '[[miss]]\nprogram = "__miss__test"\n' + RECORDS, what)))
+    assert found[0].any()
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
 def test_a_call_in_a_program_of_another_kind_is_a_problem() -> None:
     helper = ".func helper()\n{\n    .reg .b32 %r<4>;\n    call (%r1), _optix_get_hit_kind, ();\n    ret;\n}\n"
     module = ptx.parse(HEAD + helper + program("miss", "    call helper, ();"), "test.ptx")
