@@ -26,25 +26,29 @@ METRICS: dict[str, float | None] = {"gpu_cycles": 100.0, "rt_efficiency": None}
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """A bucket of a local S3 server."""
+def server() -> Iterator[str]:
+    """A local S3 server."""
     pytest.importorskip("s3fs", reason="the extra s3 is not installed")
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer("127.0.0.1", 0)
-    server.start()
-    host, port = server.get_host_and_port()
-    before = dict(os.environ)
-    os.environ |= {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }  # fmt: skip
-    s3fs = pytest.importorskip("s3fs")
-    s3fs.S3FileSystem().mkdir("sweeps")
-    yield "s3://sweeps"
-    server.stop()
-    os.environ.clear()
-    os.environ.update(before)
+    found = ThreadedMotoServer("127.0.0.1", 0)
+    found.start()
+    host, port = found.get_host_and_port()
+    yield f"http://{host}:{port}"
+    found.stop()
+
+
+@pytest.fixture
+def bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A bucket of the server, which this process and its children reach by their environment."""
+    import s3fs
+
+    for name, value in (("ENDPOINT_URL", server), ("DEFAULT_REGION", "us-east-1")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(f"AWS_{name}", "x")
+    s3fs.S3FileSystem().makedirs("sweeps", exist_ok=True)
+    return "s3://sweeps"
 
 
 @pytest.fixture(params=["folder", "memory", "s3"])

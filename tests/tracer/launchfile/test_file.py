@@ -55,7 +55,7 @@ def one_buffer(folder: Path, text: str) -> np.ndarray:
         ('program = "double.ptx"', "", "test.toml: needs the key 'program'"),
         ('"double.ptx"', "3", "test.toml: program: must be a text, found 3"),
         ('"double.ptx"', '"double.ptx', "test.toml: must be TOML: .* line 2"),
-        ("shape = [100]", "shape = 100", "buffers.values.shape: must be a list, found 100"),
+        ("shape = [100]", "shape = 100", r"buffers.values.shape: must be a list, such as \[100\], found 100"),
         ("shape = [100]", "shape = [1.5]", r"buffers.values.shape\[0\]: must be a whole number, found 1.5"),
         ("shape = [100]", "shape = [0]", r"buffers.values: shape must be of positive lengths, found \[0\]"),
         ("shape = [100]", f"shape = [{10**23 - 1}]", "buffers.values: shape must be of at most 274877906944 bytes"),
