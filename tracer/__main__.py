@@ -138,7 +138,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--program", type=Path, metavar="FILE", help="run this program instead of a built-in one: FILE.ptx "
         "(docs/programs.md), FILE.slang, FILE.hlsl, or a folder of Vulkan-Sim's shaders")  # fmt: skip
     add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
-        ".toml beside it)")  # fmt: skip
+        ".toml beside FILE.ptx); of Slang and HLSL the values of parameters that no scene fills")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="compiled code, or the slow definition of it" + default)
     add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
     add("--resume", action="store_true", help="go on where a run with the same arguments was interrupted; the trace is "

@@ -6,7 +6,7 @@ only bytes whose seal was checked.
 
 What a function needs to run is its machine code. numba also parses the bitcode kept beside it, which only a function
 that links it needs, and imports its implementations of every function, which only its compiler needs. Both took a
-fifth of a second a process; here they wait until they are needed.
+quarter of a second a process; here they wait until they are needed.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ def _digest(file: str) -> str:
 class KeptLibrary(JITCodeLibrary):
     """Kept machine code, whose bitcode is parsed when another library links it."""
 
-    bitcode: bytes
+    bitcode: bytes | None = None  # of a library that was made meanwhile, and not loaded
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
@@ -56,9 +56,13 @@ class KeptLibrary(JITCodeLibrary):
 
     def get_pointer_to_function(self, name: str) -> int:
         """Address of a function; 0 without a function of the name."""
+        if self.bitcode is None:
+            return int(super().get_pointer_to_function(name))
         return int(self._codegen._engine.get_function_address(name))
 
     def _get_module_for_linking(self) -> Any:
+        if self.bitcode is None:
+            return super()._get_module_for_linking()
         if self._shared_module is None:
             self._shared_module = parse_bitcode(self.bitcode)
             self._codegen._engine._load_defined_symbols(self._shared_module)

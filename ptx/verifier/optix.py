@@ -1,6 +1,7 @@
 """Faults in calls of OptiX's device interface: names, numbers of registers and their types, kinds of program."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 
 from rayplay.ptx.ir import Function, Immediate, Module, Operand, Position, Register, Symbol
@@ -14,6 +15,8 @@ BITS = {"u": 32, "f": 32, "l": 64}
 TYPES = {"u": "u32", "f": "f32", "l": "u64"}
 WORDS = re.compile("payload|attribute|trace|traverse|invoke|report|throw|exception_detail")
 """Calls with payload words, attributes or details, which are 32 bits of any type."""
+FIRST_WORDS = {"_optix_trace_": 15, "report_intersection": 2, "throw_exception": 1}
+"""Arguments before the words: handle and ray; distance and kind; code."""
 
 
 def call_problems(
@@ -34,27 +37,38 @@ def call_problems(
         if len(given) != len(wanted):
             yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
             continue
-        for operand, letter in zip(given, wanted, strict=True):
+        words = first_word(name) if what == "arguments" else 0 if WORDS.search(name) else len(given)
+        for position, (operand, letter) in enumerate(zip(given, wanted, strict=True)):
+            is_word = letter == "u" and position >= words
             if isinstance(operand, Register):
-                yield from _register(name, operand.name, letter, declared(operand))
+                yield from _register(name, operand.name, letter, is_word, declared(operand))
             elif what == "results":
                 yield f"'{name}' gives its results to registers, not to a constant"
-            elif not _is_constant(operand, letter):
-                yield f"'{name}' takes a .{TYPES[letter]} here, which the argument is not"
+            elif not _is_constant(operand, letter) and not (is_word and _is_constant(operand, "f")):
+                yield f"'{name}' takes a .{TYPES[letter]} as argument {position}, which it is not"
 
     index, most = HIGHEST.get(name, (len(arguments), 0))
     count = arguments[index] if index < len(arguments) else None
     if isinstance(count, Immediate) and _is_constant(count, "u") and not 0 <= count.bits <= most:
-        yield f"'{name}' takes at most {most} as argument {index}, not {count.bits}"
+        yield f"'{name}' takes 0 to {most} as argument {index}, not {count.bits}"
 
 
-def _register(name: str, register: str, letter: str, declared: str | None) -> Iterator[str]:
+def first_word(name: str) -> int:
+    """Position of a call's first argument that is a word of 32 bits of any type; one beyond all where none is."""
+    if not WORDS.search(name):
+        return sys.maxsize
+    if name in HIGHEST:
+        return HIGHEST[name][0] + 1  # after the number or count of words
+    return next((first for what, first in FIRST_WORDS.items() if what in name), 0)
+
+
+def _register(name: str, register: str, letter: str, is_word: bool, declared: str | None) -> Iterator[str]:
     """A register against a letter of ``ptx.isa.optix``."""
     if declared is None:
         return
     if (bits := 8 * TYPE_BYTES[declared]) != BITS[letter]:
         yield f"'{name}' takes {BITS[letter]} bits where '{register}' has {bits}"
-    elif not register_fits(TYPES[letter], declared) and not (letter == "u" and WORDS.search(name)):
+    elif not register_fits(TYPES[letter], declared) and not is_word:
         yield f"'{name}' takes a .{TYPES[letter]} where '{register}' is a .{declared}"
 
 

@@ -29,11 +29,18 @@ class _Values(schema.Text):
 
     def place(self, path: str) -> str:
         """``file:line`` of a key, or ``--set partition.key``."""
-        return super().place(path).replace("--set ", f"--set {PREFIX}", 1)
+        return _prefixed(super().place(path))
 
     def place_of_law(self, prefix: str) -> str:
         """The same of a broken law."""
-        return super().place_of_law(prefix).replace("--set ", f"--set {PREFIX}", 1).replace(", ", f", {PREFIX}")
+        return _prefixed(super().place_of_law(prefix))
+
+
+def _prefixed(place: str) -> str:
+    """A place whose keys, if the command line has them, begin with ``PREFIX``; a file's path is left alone."""
+    return (
+        place.replace("--set ", f"--set {PREFIX}").replace(", ", f", {PREFIX}") if place.startswith("--set ") else place
+    )
 
 
 def names() -> list[str]:

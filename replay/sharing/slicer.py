@@ -48,6 +48,10 @@ class Spec:
             set(self.reset_on) <= set(EVENTS),
             f"reset_on must be of {', '.join(EVENTS)}, not {', '.join(self.reset_on)}",
         )
+        law(
+            self.search == "waterfill" or self.most_loss_percent >= 100,
+            f"most_loss_percent is of search waterfill; {self.search} needs 100, found {self.most_loss_percent}",
+        )
 
 
 def plan(spec: Spec, gpu: Gpu, work: Work) -> Plan:

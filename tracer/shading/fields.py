@@ -144,7 +144,8 @@ def params_symbol(configured: str | None, params: Sequence[Field], modules: Sequ
     objects: dict[str, Variable] = {}
     for module in modules:
         for name, v in module.variables.items():
-            if v.space == "const" and not any(v.initial) and (name not in objects or v.bytes > objects[name].bytes):
+            is_empty = v.space == "const" and not any(v.initial) and not v.relocations
+            if is_empty and (name not in objects or v.bytes > objects[name].bytes):
                 objects[name] = v
     if configured is None and not params and len(objects) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Launch parameters that programs read: each must be listed, since others are 0 without a word."""
+"""Launch parameters that programs load: a load of none that is listed is refused, since it reads 0 without a word."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,8 @@ def require_listed(
                         f"{at}: reads bytes {first} to {first + size - 1} of {symbol}, which no member of params in "
                         f"{place} has; one with offset = {first} and value = 0 says that they are 0"
                     )
-            if end < variable.bytes and Symbol(symbol) in i.operands:
+            taken = (*i.operands, *(i.call.arguments if i.call else ()))
+            if end < variable.bytes and any(isinstance(one, Symbol) and one.name == symbol for one in taken):
                 raise UserError(
                     f"{at}: takes the address of {symbol}, and params in {place} list {end} of its {variable.bytes} "
                     "bytes: all must be listed; a last member with an offset and value = 0 says that they are 0"
@@ -39,8 +40,10 @@ def require_listed(
 
 def _reads(i: Instruction, symbol: str) -> Iterator[tuple[int, int]]:
     """Offset and bytes of each element that an instruction loads from a variable, at an offset that the text has."""
+    if i.opcode != "ld":
+        return
     for operand in i.operands:
         if isinstance(operand, Address) and isinstance(operand.base, Symbol) and operand.base.name == symbol:
-            size = TYPE_BYTES[i.form.type]
-            count = len(i.operands[0].elements) if isinstance(i.operands[0], Vector) else 1
-            yield from ((operand.base.offset + operand.offset + size * k, size) for k in range(count))
+            first, size = operand.base.offset + operand.offset, TYPE_BYTES[i.form.type]
+            given = i.operands[0].elements if isinstance(i.operands[0], Vector) else (i.operands[0],)
+            yield from ((first + size * k, size) for k, element in enumerate(given) if element is not None)

@@ -117,9 +117,9 @@ def prepare_image(
 
 
 def _symbol(config: ProgramConfig, modules: Sequence[Module], programs: Programs, place: str) -> str | None:
-    """Name of the launch parameters, whose members that programs read are all listed."""
+    """Name of the launch parameters, whose members that programs load are listed, where a file has any."""
     symbol = params_symbol(config.params_symbol, config.params, modules, place)
-    if symbol:
+    if symbol and (config.params or config.params_symbol):
         require_listed(programs, modules, symbol, config.params, place)
     return symbol
 

@@ -76,7 +76,8 @@ def bind_shader(path: Path, scene: Scene, file: Path | None = None) -> Bound:
     buffers: dict[str, tuple[str, int]] = {}
     for parameter in parameters:
         fields += _fields(parameter, f"{path}: {parameter['name']}", constants, buffers, values)
-    known = [f.name for f in fields] + [f"{name}.{f.name}" for name, members in constants.items() for f in members]
+    known = [each["name"] for each in parameters if each["type"]["kind"] in ("scalar", "vector")]
+    known += [f"{name}.{member.name}" for name, members in constants.items() for member in members]
     for name in values:
         check_choice(name, known, f"{file}: values")
     if not any(field.source in ("picture", "image") for field in fields):

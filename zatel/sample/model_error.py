@@ -82,15 +82,15 @@ def model_errors(
     is_traced  whether the launch traces rays; rows of others teach nothing.
 
     Only the rows with the nearest sample size and rounds count, by powers of four, and with as long or as short warps.
-    The share is the median over all scenes and GPUs with several trials, at most 1. The effect is the root mean square
+    The share squared is the pooled ratio of variances over all scenes and GPUs with several trials, each by its degrees
+    of freedom, at most 1: a median of such ratios is too small where trials are few. The effect is the root mean square
     over scenes and GPUs with equal weight; a bias is part of it. It is at least the standard error of the mean of a
     scene's trials, which do not tell a smaller effect.
     """
     rows, found = alike(rows, is_traced), {}
     near = nearest(rows, warps, rounds, steps) if is_traced else rows
     for metric in dict.fromkeys(row.metric for row in near):
-        several = [row for row in rows if row.metric == metric and row.trials > 1 and row.sampling_error]
-        share = min(float(np.median([row.spread / row.sampling_error for row in several])), 1.0) if several else 1.0
+        share = pooled_share([row for row in rows if row.metric == metric])
         mine = [row for row in near if row.metric == metric]
         sampled = [row.spread if row.trials > 1 else share * row.sampling_error for row in mine]
         both = zip(mine, sampled, strict=True)
@@ -99,6 +99,15 @@ def model_errors(
         effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
         found[metric] = ModelError(share, effect, max(scenes - 1, 1))
     return found
+
+
+def pooled_share(rows: Sequence[Spread]) -> float:
+    """Standard deviation of trials / their standard errors, pooled; 1 where no row has several trials, and at most."""
+    several = [row for row in rows if row.trials > 1 and row.sampling_error]
+    if not several:
+        return 1.0
+    ratios = [(row.spread / row.sampling_error) ** 2 for row in several]
+    return min(float(np.sqrt(np.average(ratios, weights=[row.trials - 1 for row in several]))), 1.0)
 
 
 def alike(rows: Sequence[Spread], is_traced: bool) -> list[Spread]:

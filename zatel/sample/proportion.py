@@ -21,7 +21,8 @@ class Part(NamedTuple):
     """SMs and memory controllers of the machine that replays a design's sample.
 
     speed   of the DRAM's clock, relative to the design's.
-    misfit  logarithm of its part of the design's SMs / the part of the unchanged GPU's; 0 where whole SMs fit.
+    misfit  logarithms of its part of the design's SMs / the part of the unchanged GPU's, and of their speeds, added in
+            squares; 0 where whole SMs and controllers fit.
     """
 
     sms: int
@@ -43,27 +44,39 @@ def in_proportion(trace: Trace, gpu: Gpu, designs: Sequence[Gpu], fraction: floa
     rounds = warps / (whole.sms * whole.places)
     filled = fraction * warps / (min(ROUNDS, rounds) * whole.places)
     controllers = (LEAST_CONTROLLERS - 0.5) * whole.sms / whole.controllers
-    least = min(math.ceil(max(filled, controllers) - 1e-9), whole.sms)
+    least = min(math.ceil(max(filled, controllers if whole.controllers > 1 else 0.0) - 1e-9), whole.sms)
     tried = range(least, min(2 * least, whole.sms) + 1)
-    sms = min(tried, key=lambda count: _misfits([_split(gpu, one, count) for one in designs]))
+    sms = min(tried, key=lambda count: _largest_misfits(gpu, designs, count))
     share = sms / whole.sms * min(1.0, ROUNDS / rounds)
-    return max(fraction, share), [_split(gpu, one, sms) for one in designs]
+    base = _split(gpu, gpu, sms)
+    return max(fraction, share), [_fitted(gpu, one, base) for one in designs]
 
 
-def _misfits(parts: Sequence[Part]) -> tuple[float, float]:
-    """The largest misfit of the SMs, and the largest ratio of speeds to the first part's; both rounded."""
-    speeds = [abs(math.log(one.speed / parts[0].speed)) for one in parts]
-    return round(max(abs(one.misfit) for one in parts), 6), round(max(speeds), 6)
+def _fitted(gpu: Gpu, design: Gpu, base: Part) -> Part:
+    """Part of ``design`` like the part ``base`` of ``gpu``, with its misfit."""
+    part = _split(gpu, design, base.sms)
+    return part._replace(misfit=math.hypot(*_misfits(gpu, design, part, base)))
+
+
+def _largest_misfits(gpu: Gpu, designs: Sequence[Gpu], sms: int) -> tuple[float, float]:
+    """The largest misfit of the designs' SMs, and that of their speeds."""
+    base = _split(gpu, gpu, sms)
+    found = [_misfits(gpu, one, _split(gpu, one, sms), base) for one in designs]
+    return max(one for one, _ in found), max(one for _, one in found)
+
+
+def _misfits(gpu: Gpu, design: Gpu, part: Part, base: Part) -> tuple[float, float]:
+    """Logarithms of a part's SMs and speed / those in proportion, without sign; rounded, so that 0 is 0."""
+    sms = math.log(part.sms * gpu.sm.count / (base.sms * design.sm.count))
+    return round(abs(sms), 9), round(abs(math.log(part.speed / base.speed)), 9)
 
 
 def _split(gpu: Gpu, design: Gpu, sms: int) -> Part:
     """Part of ``design`` like ``sms`` SMs of ``gpu``, with the bandwidth of an SM that the whole design has."""
-    exact = sms / gpu.sm.count * design.sm.count
-    own = min(max(1, round(exact)), design.sm.count)
-    of_gpu = max(1, round(sms / gpu.sm.count * gpu.memory.count))
+    own = min(max(1, round(sms * design.sm.count / gpu.sm.count)), design.sm.count)
+    of_gpu = max(1, round(sms * gpu.memory.count / gpu.sm.count))
     controllers = min(max(1, round(of_gpu * design.memory.count / gpu.memory.count)), design.memory.count)
-    speed = own / design.sm.count * design.memory.count / controllers
-    return Part(own, controllers, speed, math.log(own / exact))
+    return Part(own, controllers, own / design.sm.count * design.memory.count / controllers)
 
 
 def at_speed(gpu: Gpu, speed: float) -> Gpu:

@@ -30,7 +30,13 @@ def add_parser(verbs: Any) -> None:
     """The options of the verb."""
     made = add_sampled_verb(verbs, whatif_verb)
     made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
-    made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
+    made.add_argument(
+        "--fraction",
+        type=float,
+        default=0.1,
+        metavar="F",
+        help="part of the CTAs (default: 0.1), or the least above it whose machines are in proportion",
+    )
     made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
     made.add_argument("--store", type=Path, metavar="FOLDER", help="keep the replays of --full there; resume from it")
     made.add_argument("--energy", nargs="?", const=DEFAULT, metavar="TABLE", help="also replay the whole trace on "
@@ -112,7 +118,7 @@ def machine_text(sample: Any) -> str:
 
     text = f"{sample_text(sample)}, DRAM at {sample['dram_clock_khz'] / 1000:,.0f} MHz"
     if sample["misfit"]:
-        off = f"{100 * math.expm1(sample['misfit']):+.0f} % of the SMs in proportion"
+        off = f"{100 * math.expm1(sample['misfit']):.1f} % out of proportion"
         text += f"; {off}, so its intervals are wider (--fraction 1, or --full, has none)"
     return text
 

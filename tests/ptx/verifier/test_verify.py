@@ -65,11 +65,12 @@ OPTIX_BROKEN = [
     ("call (%p1), _optix_get_launch_index_x, ();", "takes 32 bits where '%p1' has 8"),
     ("{ .reg .u32 %w; call (%w), _optix_get_ray_tmin, (); }", "takes a .f32 where '%w' is a .u32"),
     ("call (5), _optix_get_launch_index_x, ();", "gives its results to registers"),
-    ("call (%r1), _optix_get_payload, (32);", "takes at most 31 as argument 0, not 32"),
-    ("call _optix_set_payload, (-1, %r1);", "takes at most 31 as argument 0, not -1"),
-    ("call (%r1), _optix_get_payload, (0f3F800000);", "takes a .u32 here"),
-    ("call (%r1), _optix_get_payload, (4294967296);", "takes a .u32 here"),
-    ("call (%r1), _optix_report_intersection_0, (1, 0);", "takes a .f32 here"),
+    ("call (%r1), _optix_get_payload, (32);", "takes 0 to 31 as argument 0, not 32"),
+    ("call _optix_set_payload, (-1, %r1);", "takes 0 to 31 as argument 0, not -1"),
+    ("call (%r1), _optix_get_payload, (0f3F800000);", "takes a .u32 as argument 0"),
+    ("call (%r1), _optix_get_payload, (%f1);", "takes a .u32 where '%f1' is a .f32"),
+    ("call (%r1), _optix_get_payload, (4294967296);", "takes a .u32 as argument 0"),
+    ("call (%r1), _optix_report_intersection_0, (1, 0);", "takes a .f32 as argument 0"),
 ]  # fmt: skip
 VALID = [
     "ld.global.u8 %r1, [%rd1];", "st.global.u16 [%rd1], %r1;", "cvt.u8.u32 %rs1, %r1;", "mov.b32 %r1, %f1;",
@@ -98,6 +99,14 @@ def test_mistakes_have_a_place_and_a_sentence(wrap, body, sentence) -> None:
 @pytest.mark.parametrize("body", VALID)
 def test_valid_instructions(wrap, body) -> None:
     assert verify(parse(wrap(f"{body} ret;"), "k.ptx")) == []
+
+
+@pytest.mark.parametrize("call", [
+    "_optix_set_payload_0, (0f3F800000)", "_optix_set_payload, (1, 0f3F800000)", "_optix_set_payload, (1, %f1)",
+    "_optix_throw_exception_1, (9, 0f3F800000)", "(%r1), _optix_report_intersection_1, (0f3F800000, 1, %f1)",
+])  # fmt: skip
+def test_words_of_calls_are_of_any_type(wrap, call: str) -> None:
+    assert verify(parse(wrap(f"call {call}; ret;"), "k.ptx")) == []
 
 
 def test_all_problems_in_the_order_of_the_text(wrap) -> None:

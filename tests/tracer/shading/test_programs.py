@@ -139,6 +139,8 @@ READS = {
     "ld.const.v2.u32 {%r9, %r10}, [params+8];": "reads bytes 12 to 15 of params, which no member of params in ",
     "ld.const.u64 %l9, [params+16];": "reads bytes 16 to 23 of params",
     "mov.u64 %l9, params; ld.const.u64 %l9, [%l9+16];": "takes the address of params, and params in ",
+    "mov.u64 %l9, params+16; ld.const.u64 %l9, [%l9];": "takes the address of params, and params in ",
+    "ld.const.v2.u32 {%r9, _}, [params+8];": "",
     "call helper, ();": "reads bytes 20 to 23 of params",
 }  # fmt: skip
 

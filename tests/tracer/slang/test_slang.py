@@ -208,6 +208,7 @@ def test_a_file_fills_what_no_scene_fills(tmp_path: Path, monkeypatch: pytest.Mo
             '"frame.tint" = [1, 2]\nexposure = 1\nexposre = 2',
             "values.toml: values: unknown name 'exposre'; did you mean",
         ),
+        ('"frame.tint" = [1, 2]\nexposure = 1\nimage = 5', "values.toml: values: unknown name 'image'"),
         ('"frame.tint" = [1, 2, 3]\nexposure = 1', "frame.tint[0].value: must be 2 numbers of type f32x2"),
     ],
 )

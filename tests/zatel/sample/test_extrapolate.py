@@ -78,6 +78,17 @@ def test_cycles_follow_from_what_a_step_and_an_access_take(access: float) -> Non
     assert slower - 5000 == pytest.approx(1.1 * (found - 5000))
 
 
+def test_paced_cycles_are_the_schedules_at_the_pace_of_the_sample() -> None:
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
+    replayed.totals["rt_warp_cycles"] *= 1.3  # cycles of a step that the RT unit tells, and that are not used
+    sampled, cost = float(replayed.summary["gpu_cycles"] or 0) - 5000, 50.0 / 130.0
+    arguments = load("mobile"), (WHOLE, PART), stream_of(PHASES), CHOSEN, IDLE, replayed, 0.0
+    found = [all_cycles(*arguments, is_paced=one)[0] - 5000 for one in (True, False)]
+    steps = [schedule(PHASES, who, on, cost).steps for who, on in ((EVERYBODY, WHOLE), (CHOSEN, PART))]
+    assert found[0] == pytest.approx(sampled * steps[0] / steps[1], rel=0.05)
+    assert found[1] == pytest.approx(130.0 * steps[0], rel=0.05)
+
+
 def test_all_warps_go_no_faster_than_the_busiest_slice() -> None:
     replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0)
     gpu, stream = load("mobile"), stream_of(PHASES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.sample.model_error import ModelError, Spread, bounds, model_errors, read_table
+from rayplay.zatel.sample.model_error import ModelError, Spread, bounds, model_errors, pooled_share, read_table
 
 
 def row(
@@ -22,11 +22,19 @@ def row(
 
 def test_a_model_error_by_hand() -> None:
     rows = [row("a", 0.05, 0.03, 0.06), row("b", 0.02, 0.02, 0.02), row("c", 0.05, 0.04, 0.05)]
-    # shares 0.5, 1, 0.8; squared effects 16, 4 / 5 (the mean's of five trials), 9; factor 4 / 3 for one more than three
-    assert model_errors(rows, 40, 2.0, 2000.0)["m"] == pytest.approx((0.8, np.sqrt(25.8 / 3 * 4 / 3) / 100, 2))
-    one = row("d", 0.05, 0.0, 0.05, warps=820, trials=1)  # with the other scenes' share, 0.04 is sampling error
-    assert model_errors([*rows, one], 900, 2.0, 2000.0)["m"] == pytest.approx((0.8, 0.04 * np.sqrt(2), 1))
+    share = np.sqrt((0.25 + 1 + 0.64) / 3)
+    # squared effects 16, 4 / 5 (the mean's of five trials), 9; factor 4 / 3 for one more than three
+    assert model_errors(rows, 40, 2.0, 2000.0)["m"] == pytest.approx((share, np.sqrt(25.8 / 3 * 4 / 3) / 100, 2))
+    one = row("d", 0.05, 0.0, 0.05, warps=820, trials=1)  # of it the other scenes' share is sampling error
+    assert model_errors([*rows, one], 900, 2.0, 2000.0)["m"] == pytest.approx((share, 0.05 * share * np.sqrt(2), 1))
     assert model_errors([one], 900, 2.0, 2000.0)["m"] == pytest.approx((1.0, 0.05 * np.sqrt(2), 1))
+
+
+@pytest.mark.parametrize("trials", [2, 3, 6])
+def test_the_share_of_many_scenes_is_that_of_one_known_ratio(trials: int) -> None:
+    draws = np.random.default_rng(7).normal(0.0, 0.5, (4000, trials))
+    rows = [row(f"scene{k}", 0.05, float(one.std(ddof=1)), 1.0, trials=trials) for k, one in enumerate(draws)]
+    assert pooled_share(rows) == pytest.approx(0.5, rel=0.03)
 
 
 def test_a_share_is_at_most_the_whole() -> None:

@@ -8,6 +8,7 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.changes.paired import change_intervals
 from rayplay.zatel.changes.whatif import changed
+from rayplay.zatel.sample.estimate import read_work, replay_samples
 from rayplay.zatel.sample.machine import build, machine_for
 from rayplay.zatel.sample.proportion import Part, at_speed, in_proportion
 
@@ -52,12 +53,36 @@ def test_sms_that_never_split_widen_the_interval(trace: Trace, monkeypatch: pyte
     rows_of(trace, 64 * machine_for(gpu, trace, 1.0).places, monkeypatch)
     _, (base, odd) = parts(trace, gpu, 0.1, "sm.count=29")
     assert base.misfit == 0.0
-    assert odd.misfit == pytest.approx(math.log(odd.sms / (base.sms * 29 / 30))) != 0.0
+    off = math.log(odd.sms / (base.sms * 29 / 30)), math.log(odd.speed / base.speed)
+    assert odd.misfit == pytest.approx(math.hypot(*off)) != 0.0
+    _, (three, one) = parts(trace, gpu, 0.1, "memory.count/4")
+    assert one.misfit == pytest.approx(abs(math.log(one.speed / three.speed))) != 0.0  # 3 controllers never quarter
     twins = [{"a": 99.0}, {"a": 101.0}, {"a": 100.0}]
     fits, misfits = (change_intervals({"a": 0.1}, {"a": 0.0}, twins, 0.0, misfit=one)["a"] for one in (0.0, 0.1))
     assert fits is not None
     assert misfits is not None
     assert misfits.high - misfits.low > 2 * (fits.high - fits.low)
+
+
+@pytest.mark.parametrize("sms", [30, 46, 68, 82, 144])
+def test_designs_of_equal_size_have_no_misfit(trace: Trace, sms: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load("rtx3070", [f"sm.count={sms}"])
+    rows_of(trace, sms * machine_for(gpu, trace, 1.0).places // 2, monkeypatch)
+    for count in range(1, sms):
+        assert [one.misfit for one in parts(trace, gpu, count / sms, "rt.warps*2")[1]] == [0.0, 0.0]
+
+
+def test_a_gpu_of_one_controller_needs_no_two(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = load("mobile", ["memory.count=1"])
+    rows_of(trace, 64 * machine_for(gpu, trace, 1.0).places, monkeypatch)
+    assert parts(trace, gpu, 0.1, "rt.warps*2")[1][0].sms < gpu.sm.count / 2
+
+
+def test_each_part_replays_at_its_speed(trace: Trace) -> None:
+    gpu, sized = load("mobile"), [Part(1, 1, 0.5), Part(1, 1)]
+    found = replay_samples(trace, [gpu, gpu], 0.5, 1, read_work(trace, keep=False), parts=sized)
+    assert [one.scaled.dram.clock_khz for one in found] == [gpu.dram.clock_khz // 2, gpu.dram.clock_khz]
+    assert found[0].replayed.summary["gpu_cycles"] != found[1].replayed.summary["gpu_cycles"]
 
 
 def test_a_slower_clock_leaves_the_latency_of_a_read() -> None:
