@@ -59,7 +59,7 @@ def _fitted(gpu: Gpu, design: Gpu, base: Part) -> Part:
 
 
 def _largest_misfits(gpu: Gpu, designs: Sequence[Gpu], sms: int) -> tuple[float, float]:
-    """The largest misfit of the designs' SMs, and that of their speeds."""
+    """The largest misfit of the SMs, and of the speeds, of all designs."""
     base = _split(gpu, gpu, sms)
     found = [_misfits(gpu, one, _split(gpu, one, sms), base) for one in designs]
     return max(one for one, _ in found), max(one for _, one in found)
