@@ -84,16 +84,17 @@ def prepare_image(
     memory = DeviceMemory(guard_bytes=0)  # a picture's buffers lie side by side, so that replays compare
     acceleration = place_acceleration(scene, config, memory, traversal == "vulkan-sim", structure, bvh)
     buffers = upload_scene(scene, memory)
-    values = {
-        **buffers.missing, **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height),
-        **vars(sampling), "scene": acceleration.top_address,
-    }  # fmt: skip
+    values = _launch_values(scene, sampling, buffers, acceleration)
     views, addresses = place_resources(config.resources, config.file, modules, memory)
     values |= addresses
     table, values = _placed(scene, config, buffers, values, memory)
     values |= own(memory, values) if own else {}
     programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
     primitives, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
+    context = make_context(
+        acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed, record=record,
+        distance_log=DISTANCE_LOG_BYTES,
+    )  # fmt: skip
     launch = ImageLaunch(
         programs=programs,
         raygen_index=0,
@@ -102,10 +103,7 @@ def prepare_image(
         memory=memory,
         constants={symbol: _constants(modules, symbol, config, values, memory)} if symbol else {},
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
-        trace_context=make_context(
-            acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed, record=record,
-            distance_log=DISTANCE_LOG_BYTES,
-        ),
+        trace_context=context,
         primitives=primitives,
         selected=selected,
         name=config.name,
@@ -114,6 +112,15 @@ def prepare_image(
         **{name: value for name, value in vars(table).items() if name != "miss_programs"},
     )  # fmt: skip
     return Prepared(launch, acceleration, values["image"], config.image_format, views)
+
+
+def _launch_values(
+    scene: Scene, sampling: Sampling, buffers: SceneBuffers, acceleration: Acceleration
+) -> dict[str, Any]:
+    """Values of launch parameters and records that a scene and its picture have."""
+    camera = camera_values(scene.camera, sampling.width, sampling.height)
+    known = {**buffers.missing, **buffers.launch, **camera, **vars(sampling)}
+    return known | {"scene": acceleration.top_address}
 
 
 def _symbol(config: ProgramConfig, modules: Sequence[Module], programs: Programs, place: str) -> str | None:
