@@ -86,8 +86,7 @@ def prepare_image(
     buffers = upload_scene(scene, memory)
     values = _launch_values(scene, sampling, buffers, acceleration)
     views, addresses = place_resources(config.resources, config.file, modules, memory)
-    values |= addresses
-    table, values = _placed(scene, config, buffers, values, memory)
+    table, values = _placed(scene, config, buffers, values | addresses, memory)
     values |= own(memory, values) if own else {}
     programs = tuple((m, inject_filter(f) if i == 0 else f) for i, (m, f) in enumerate(functions))
     primitives, nodes = scene_tables(scene, acceleration, buffers, memory, mentioned(programs, modules))
@@ -96,10 +95,7 @@ def prepare_image(
         distance_log=DISTANCE_LOG_BYTES,
     )  # fmt: skip
     launch = ImageLaunch(
-        programs=programs,
-        raygen_index=0,
-        width=sampling.width,
-        height=sampling.height,
+        programs=programs, raygen_index=0, width=sampling.width, height=sampling.height,
         memory=memory,
         constants={symbol: _constants(modules, symbol, config, values, memory)} if symbol else {},
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
