@@ -39,17 +39,15 @@ def _digest(file: str) -> str:
 class KeptLibrary(JITCodeLibrary):
     """Kept machine code, whose bitcode is parsed when another library links it."""
 
-    bitcode: bytes | None = None  # of a library that was made meanwhile, and not loaded
+    bitcode: bytes | None = None  # of a loaded library; another thread may make one while this class is in force
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
         """As numba's, without the bitcode."""
-        name, kind, data = state
-        if kind != "object":
-            return JITCodeLibrary._unserialize.__func__(JITCodeLibrary, codegen, state)  # type: ignore[attr-defined]
+        name, _, (code, bitcode) = state  # numba keeps functions as machine code and bitcode
         made = codegen.create_library(name)
         made.enable_object_caching()
-        code, made.bitcode = data
+        made.bitcode = bitcode
         made._set_compiled_object(code)
         made._finalize_final_module()
         return made
