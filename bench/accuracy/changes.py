@@ -36,7 +36,10 @@ CYCLES = "gpu_cycles"
 
 
 class Compared(NamedTuple):
-    """A metric's change: predicted, in full, half the interval, and whether the interval holds."""
+    """A metric's change: predicted, in full, half the interval, and whether the interval holds.
+
+    left  factor of the model's share in the interval: 0 for a sample of everything.
+    """
 
     trace: str
     metric: str
@@ -44,6 +47,7 @@ class Compared(NamedTuple):
     full: float
     half: float
     holds: bool
+    left: float
 
 
 def main() -> None:
@@ -80,9 +84,10 @@ def compare(path: Path, gpu_name: str, arguments: argparse.Namespace) -> list[Co
     found = what_if(trace, gpu, list(fulls), arguments.fraction, arguments.seed, 1)
     base, rows = mean_of(runs), []
     floor = noise_floor(runs, len(fulls))[CYCLES] if len(runs) > 1 else 0.0
+    left = 1.0 - min(found.sample["warps"] / trace.rows("warps"), found.sample["sms"] / gpu.sm.count)
     for design in found.designs:
         full = relative_change(fulls[design.name].metrics, base)
-        rows += compared(path.name, design, full)
+        rows += compared(path.name, design, full, left)
         low, high = (100 * end for end in design.intervals[CYCLES] or (np.nan, np.nan))
         size = f"{design.sample['sms']:.0f} SMs, {design.sample['controllers']:.0f} controllers"
         print(
@@ -95,14 +100,14 @@ def compare(path: Path, gpu_name: str, arguments: argparse.Namespace) -> list[Co
     return rows
 
 
-def compared(trace: str, design: Design, full: Metrics) -> list[Compared]:
+def compared(trace: str, design: Design, full: Metrics, left: float) -> list[Compared]:
     """The metrics of a design whose change and interval are known."""
     rows = []
     for name in RULES:
         bounds, predicted, truth = design.intervals[name], design.predicted[name], full[name]
         if bounds is not None and predicted is not None and truth is not None:
             half = (bounds.high - bounds.low) / 2
-            rows.append(Compared(trace, name, predicted, truth, half, bounds.low <= truth <= bounds.high))
+            rows.append(Compared(trace, name, predicted, truth, half, bounds.low <= truth <= bounds.high, left))
     return rows
 
 
@@ -121,20 +126,20 @@ def summary(rows: Sequence[Compared], floor: float) -> str:
 def left_out(rows: Sequence[Compared], trace: str) -> str:
     """The share that the other traces tell, and this one's intervals that hold when it replaces the program's."""
     parts = []
-    for metrics in (tuple(name for name in RULES if name != "dram_efficiency"), ("dram_efficiency",)):
+    factor = quantile(paired.MODEL_DEGREES)
+    for metric in RULES:
         mine, others = (
-            [one for one in rows if one.metric in metrics and (one.trace == trace) == is_mine]
+            [one for one in rows if one.metric == metric and (one.trace == trace) == is_mine]
             for is_mine in (True, False)
         )
-        used, share = paired.model_share(metrics[0]), learned(others)
-        factor = quantile(paired.MODEL_DEGREES)
+        used, share = paired.model_share(metric), learned(others)
         held = [
             abs(one.predicted - one.full) ** 2
-            <= max(one.half**2 + (factor * one.predicted) ** 2 * (share**2 - used**2), 0.0)
+            <= max(one.half**2 + (factor * one.left * one.predicted) ** 2 * (share**2 - used**2), 0.0)
             for one in mine
         ]
-        parts.append(f"{share:.2f}, holds {sum(held)} of {len(held)}")
-    return f"{trace} left out: share {parts[0]}; of DRAM efficiency {parts[1]}"
+        parts.append(f"{metric} {share:.2f}, holds {sum(held)} of {len(held)}")
+    return f"{trace} left out, share of the change: {'; '.join(parts)}"
 
 
 def learned(rows: Sequence[Compared]) -> float:
